@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Why a proxy is slow without any callback
 #
-# The chapters of this book side by side: a cold proxy and a warm one, users that are known and unknown, more clients,
+# The chapters of this study side by side: a cold proxy and a warm one, users that are known and unknown, more clients,
 # more workers, and what an operator can do. Each chapter compares within itself; what is drawn here are their runs and
 # their verdicts. All of it is read from the chapters' `summary.json`; `docs/investigations.md` describes the frames.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # What a Prometheus callback costs a proxy, and why
 #
-# The chapters of this book side by side: the same callback under loads that show it and loads that hide it, what it is
+# The chapters of this study side by side: the same callback under loads that show it and loads that hide it, what it is
 # made of, what mends it, and what is left of it today. Each chapter compares within itself, in duets; what is drawn
 # here are their verdicts. All of it is read from the chapters' `summary.json`; `docs/investigations.md` describes the
 # frames.

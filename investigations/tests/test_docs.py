@@ -11,7 +11,7 @@ import click
 import pytest
 
 from evenkeel_lab.cli import COMMANDS, evenkeel
-from evenkeel_lab.investigation_spec import Book, Investigation
+from evenkeel_lab.investigation_spec import Investigation, Study
 
 pytestmark = pytest.mark.docs
 
@@ -115,7 +115,7 @@ def test_every_markdown_line_fits() -> None:
 
 
 def fields() -> set[str]:
-    schemas = (Investigation.model_json_schema(), Book.model_json_schema())
+    schemas = (Investigation.model_json_schema(), Study.model_json_schema())
     nodes = (node for schema in schemas for node in (schema, *schema["$defs"].values()))
     return {name for node in nodes for name in node.get("properties", {})}
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.measurement.run import Run
 
 FUNCTION = "evenkeel_lab.bench.verdicts.simulation:median"
-BOOK = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\n'
+STUDY = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\n'
 
 
 def told(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Result:
@@ -58,13 +58,13 @@ def write(folder: Path, effect: float) -> None:
     )
 
 
-def write_book(folder: Path) -> Path:
-    """Write a book with a single chapter, `first`."""
+def write_study(folder: Path) -> Path:
+    """Write a study with a single chapter, `first`."""
     write(folder, 0.3)
-    book = folder / "investigations" / "book"
-    book.mkdir()
-    (folder / "investigations" / "simulated").rename(book / "first")
-    return book
+    study = folder / "investigations" / "study"
+    study.mkdir()
+    (folder / "investigations" / "simulated").rename(study / "first")
+    return study
 
 
 def test_an_investigation_is_run_judged_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,55 +129,55 @@ def test_a_figure_that_no_run_tells_has_no_mean(tmp_path: Path, monkeypatch: pyt
     assert (found["outcome"], found["mean"], found["interval"], found["pairs"]) == ("untold", None, None, 0)
 
 
-def test_the_chapters_of_a_book_are_run_and_one_that_lies_elsewhere_by_its_folder(
+def test_the_chapters_of_a_study_are_run_and_one_that_lies_elsewhere_by_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book = write_book(tmp_path)
-    (book / "book.toml").write_text(BOOK + 'chapters = ["first"]\n')
-    answer = told(tmp_path, monkeypatch, "book", "--json")
+    study = write_study(tmp_path)
+    (study / "study.toml").write_text(STUDY + 'chapters = ["first"]\n')
+    answer = told(tmp_path, monkeypatch, "study", "--json")
     assert answer.exit_code == 0, answer.output
-    assert json.loads(answer.stdout)["chapters"]["book/first"]["settled"]
-    assert (book / "first" / "summary.json").exists()
-    assert "(book/first.md)" in (tmp_path / "reports" / "book.md").read_text()
+    assert json.loads(answer.stdout)["chapters"]["study/first"]["settled"]
+    assert (study / "first" / "summary.json").exists()
+    assert "(study/first.md)" in (tmp_path / "reports" / "study.md").read_text()
     assert "Why?" in told(tmp_path, monkeypatch, "--list").stdout
-    (book / "book.toml").unlink()
-    monkeypatch.chdir(book)
+    (study / "study.toml").unlink()
+    monkeypatch.chdir(study)
     assert CliRunner().invoke(investigate, ["first", "--quick"]).exit_code == 0
 
 
-def test_of_a_book_a_first_impression_takes_as_many_pairs_as_there_is_time_for(
+def test_of_a_study_a_first_impression_takes_as_many_pairs_as_there_is_time_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book = write_book(tmp_path)
-    (book / "second").mkdir()
-    (book / "second" / "investigation.toml").write_text((book / "first" / "investigation.toml").read_text())
-    (book / "book.toml").write_text(BOOK + 'chapters = ["second", "first"]\nquick = ["first"]\n')
-    answer = told(tmp_path, monkeypatch, "book", "--quick")
+    study = write_study(tmp_path)
+    (study / "second").mkdir()
+    (study / "second" / "investigation.toml").write_text((study / "first" / "investigation.toml").read_text())
+    (study / "study.toml").write_text(STUDY + 'chapters = ["second", "first"]\nquick = ["first"]\n')
+    answer = told(tmp_path, monkeypatch, "study", "--quick")
     assert answer.exit_code == 0, answer.output
-    page = tmp_path / "data" / "book" / "quick" / "book.md"
+    page = tmp_path / "data" / "study" / "quick" / "study.md"
     *_, chapter, now, at_length, path = answer.stdout.splitlines()
     assert path == str(page)
     assert chapter == "Simulated, value against plain"
     assert now.split()[:2] == ["slower", "now"]
     assert now.rstrip().endswith("material")
     assert at_length.split() == ["at", "length", "not", "measured", "yet"]
-    assert "(book/first.md)" in page.read_text()
-    assert "24 pairs" in (page.parent / "book" / "first.md").read_text()
-    assert "](book/second.md)" not in page.read_text()
+    assert "(study/first.md)" in page.read_text()
+    assert "24 pairs" in (page.parent / "study" / "first.md").read_text()
+    assert "](study/second.md)" not in page.read_text()
     assert not (tmp_path / "reports").exists()
 
 
 def test_a_first_impression_that_is_not_to_be_believed_ends_with_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book = write_book(tmp_path)
-    (book / "book.toml").write_text(BOOK + 'chapters = ["first"]\n')
+    study = write_study(tmp_path)
+    (study / "study.toml").write_text(STUDY + 'chapters = ["first"]\n')
 
     async def limited(name: str, arm: Arm, seed: int) -> Run:
         return replace(await call(name, arm, seed), limited=("a gate",) if seed % 3 == 0 else ())
 
     monkeypatch.setattr("evenkeel_lab.runner.session.call", limited)
-    answer = told(tmp_path, monkeypatch, "book", "--quick")
+    answer = told(tmp_path, monkeypatch, "study", "--quick")
     assert answer.exit_code == RIG_INVALID
     *_, now, at_length, why, _ = answer.stdout.splitlines()
     assert now.rstrip().endswith("material (not to be believed)")
@@ -185,13 +185,13 @@ def test_a_first_impression_that_is_not_to_be_believed_ends_with_that(
     assert why.startswith("  invalid: gates: ")
 
 
-def test_a_first_impression_of_a_book_ends_with_what_was_measured_at_length(
+def test_a_first_impression_of_a_study_ends_with_what_was_measured_at_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book = write_book(tmp_path)
-    (book / "book.toml").write_text(BOOK + 'chapters = ["first"]\n')
-    assert told(tmp_path, monkeypatch, "book").exit_code == 0
-    *_, now, at_length, _ = told(tmp_path, monkeypatch, "book", "--quick").stdout.splitlines()
+    study = write_study(tmp_path)
+    (study / "study.toml").write_text(STUDY + 'chapters = ["first"]\n')
+    assert told(tmp_path, monkeypatch, "study").exit_code == 0
+    *_, now, at_length, _ = told(tmp_path, monkeypatch, "study", "--quick").stdout.splitlines()
     assert now.split()[-1] == at_length.split()[-1] == "material"
 
 
@@ -235,37 +235,37 @@ def test_wrong_use_is_refused(
 def test_what_cannot_be_read_elsewhere_keeps_no_chapter_from_being_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book = write_book(tmp_path)
-    (book / "second").mkdir()
-    (book / "second" / "investigation.toml").write_text((book / "first" / "investigation.toml").read_text())
-    (book / "book.toml").write_text(BOOK + 'chapters = ["second", "first"]\n')
+    study = write_study(tmp_path)
+    (study / "second").mkdir()
+    (study / "second" / "investigation.toml").write_text((study / "first" / "investigation.toml").read_text())
+    (study / "study.toml").write_text(STUDY + 'chapters = ["second", "first"]\n')
     # It opens what is measured last.
-    (book / "notebook.py").write_text(
-        '# %%\nfrom evenkeel_lab.notebook import investigation\n\ninvestigation("book/first").verdicts\n'
+    (study / "notebook.py").write_text(
+        '# %%\nfrom evenkeel_lab.notebook import investigation\n\ninvestigation("study/first").verdicts\n'
     )
     other = tmp_path / "investigations" / "other"
     other.mkdir()
     (other / "investigation.toml").write_text("nonsense")
     (other / "summary.json").write_text("{}")
-    answer = told(tmp_path, monkeypatch, "book")
+    answer = told(tmp_path, monkeypatch, "study")
     assert isinstance(answer.exception, WrongUse)
     assert "other" in str(answer.exception)
-    assert (book / "second" / "summary.json").exists()
-    assert (book / "first" / "summary.json").exists()
+    assert (study / "second" / "summary.json").exists()
+    assert (study / "first" / "summary.json").exists()
     shutil.rmtree(other)
-    answer = told(tmp_path, monkeypatch, "book")
+    answer = told(tmp_path, monkeypatch, "study")
     assert answer.exit_code == 0, answer.output
-    assert (book / "notebook.ipynb").exists()
+    assert (study / "notebook.ipynb").exists()
 
 
-def test_a_book_is_found_by_its_folder_and_one_that_cannot_be_read_says_why(
+def test_a_study_is_found_by_its_folder_and_one_that_cannot_be_read_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book = write_book(tmp_path)
-    (book / "book.toml").write_text(BOOK + 'chapters = ["first"]\n')
-    assert told(tmp_path, monkeypatch, "investigations/book/").exit_code == 0
-    (book / "book.toml").write_text(BOOK + 'chapters = ["frist"]\n')
-    for name in ("book", "book/first", "book/frist"):
+    study = write_study(tmp_path)
+    (study / "study.toml").write_text(STUDY + 'chapters = ["first"]\n')
+    assert told(tmp_path, monkeypatch, "investigations/study/").exit_code == 0
+    (study / "study.toml").write_text(STUDY + 'chapters = ["frist"]\n')
+    for name in ("study", "study/first", "study/frist"):
         assert "no chapter 'frist'" in str(told(tmp_path, monkeypatch, name).exception)
 
 

@@ -63,7 +63,7 @@ def test_whoever_looks_for_few_among_many_is_told_where_the_look_ended(
     assert cli(["journal", "tail", file, "--account", "a0", "-n", "21", "--json"]) == 0
     shown = capsys.readouterr()
     assert len(shown.out.splitlines()) == 20
-    assert "looked at the newest 40 rows, back to " in shown.err
+    assert "looked at the newest 40 records, back to " in shown.err
     # Where all that were asked for are found, or all rows were looked at, there is nothing to say.
     assert cli(["journal", "tail", file, "--account", "a0", "-n", "20"]) == 0
     monkeypatch.setattr("evenkeel_lab.cli.journal.MOST_LOOKED_AT", 101)
@@ -103,7 +103,7 @@ def test_whoever_looks_back_further_than_there_is_time_sees_all(
 def test_rows_that_were_lost_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = journal(tmp_path / "j.db", [row(1), row(2), row(5)])
     assert cli(["journal", "stats", path]) == 0
-    assert "missing between rows that are there: 2" in capsys.readouterr().out
+    assert "missing records: 2" in capsys.readouterr().out
 
 
 def test_an_empty_journal_is_no_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,8 +168,8 @@ def test_a_journal_is_moved_and_compared(
     assert cli(["journal", "migrate", file, there, "--verify"]) == 1
     shown = capsys.readouterr()
     assert "2 differ" in shown.out
-    assert "row 7 of writer 1 differs there" in shown.err
-    assert "row 8 of writer 1 is missing there" in shown.err
+    assert "record 7 of writer 1 differs in the target" in shown.err
+    assert "record 8 of writer 1 is missing in the target" in shown.err
     assert "migrate --anew" in shown.err
     assert cli(["journal", "migrate", file, there, "--anew", "--json"]) == 1
     told = {"looked_at": 100, "brought": 1, "compared": 100, "mismatches": 1}

@@ -1,4 +1,4 @@
-"""The command line: parse, do, say. What is done lies elsewhere."""
+"""The command line `evenkeel`. Commands parse options, call the package that does the work, and print its result."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from rich.text import Text
 from evenkeel_lab.errors import DISK_FULL_HINT, RIG_INVALID, DiskFull, LabError, RigFailure
 
 INTERRUPTED = 130
-# Each with where it is, and with what it does: to say that, none of them has to be imported.
+# Each command with its module and its help text, so that `evenkeel --help` imports none of them.
 COMMANDS = {
-    "up": ("evenkeel_lab.cli.up", "Bring up a LiteLLM proxy and all that it stands on."),
-    "demo": ("evenkeel_lab.cli.demo", "Send 200 requests through a real proxy, and show what they cost."),
-    "doctor": ("evenkeel_lab.cli.doctor", "Say what this machine and a proxy's configuration lack."),
+    "up": ("evenkeel_lab.cli.up", "Start a LiteLLM proxy with its database, Redis and a mock provider."),
+    "demo": ("evenkeel_lab.cli.demo", "Send 200 requests through a real proxy, and show their cost."),
+    "doctor": ("evenkeel_lab.cli.doctor", "Check this machine and a proxy's configuration."),
     "mock": ("evenkeel_mock.command", "Run the mock provider alone."),
-    "load": ("evenkeel_load.command", "Load anything that speaks OpenAI, and record every request."),
-    "summary": ("evenkeel_load.command", "Read the records of a load again."),
+    "load": ("evenkeel_load.command", "Load an OpenAI-compatible server, and record every request."),
+    "summary": ("evenkeel_load.command", "Summarise the records of a load."),
     "investigate": (
         "evenkeel_lab.cli.investigate.command",
         "Measure an investigation's arms in pairs, and judge them.",
     ),
-    "report": ("evenkeel_lab.cli.report", "Make the reports of what was measured."),
-    "compare": ("evenkeel_lab.cli.compare", "Say what may be said of two sets of runs."),
-    "diagnose": ("evenkeel_lab.cli.diagnose", "Say what held a recorded run back, and why."),
+    "report": ("evenkeel_lab.cli.report", "Write the reports of measured investigations."),
+    "compare": ("evenkeel_lab.cli.compare", "Compare two sets of runs."),
+    "diagnose": ("evenkeel_lab.cli.diagnose", "Find the bottleneck of a recorded load."),
     "bench": ("evenkeel_lab.cli.bench", "Measure a part of the project against a reference."),
-    "accounts": ("evenkeel_lab.cli.accounts", "Say how the accounts of a running proxy stand."),
-    "journal": ("evenkeel_lab.cli.journal", "Look at what the plugin has written down of requests, or move it."),
-    "explain": ("evenkeel_lab.cli.explain", "Say why the next pick of a running proxy is what it is."),
+    "accounts": ("evenkeel_lab.cli.accounts", "Show the accounts of a running proxy."),
+    "journal": ("evenkeel_lab.cli.journal", "Read or move the plugin's request journal."),
+    "explain": ("evenkeel_lab.cli.explain", "Explain the next pick of a running proxy."),
     "settings": ("evenkeel_lab.cli.settings", "List the settings of the plugin, or print their JSON schema."),
-    "compat": ("evenkeel_lab.cli.compat", "Look up what the plugin needs in released LiteLLM versions."),
-    "cache": ("evenkeel_lab.cli.cache", "Say what is kept for the next time, and forget it."),
+    "compat": ("evenkeel_lab.cli.compat", "Check which LiteLLM releases have what the plugin needs."),
+    "cache": ("evenkeel_lab.cli.cache", "List what the lab keeps between runs, or remove it."),
 }
 
 
 class Commands(click.Group):
-    """Commands that are imported when they are asked for: some bring what takes seconds to import."""
+    """Commands that are imported on first use, because some imports take seconds."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return their names."""
+        """Return the names of all commands."""
         del ctx
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return one."""
+        """Import and return a command; `None` if there is none of this name."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        found: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
-        return found
+        command: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -65,7 +65,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Say what each of them does."""
+        """Write the help texts of all commands."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in sorted(COMMANDS.items())])
@@ -89,7 +89,9 @@ def cli(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except OSError as error:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
-            show(RigFailure(f"{error.filename or 'The system'}: {error.strerror}.", hint="Mend that, and try again."))
+            show(
+                RigFailure(f"{error.filename or 'The system'}: {error.strerror}.", hint="Correct that, and try again.")
+            )
             return RIG_INVALID
         show(
             DiskFull(
@@ -103,7 +105,7 @@ def cli(arguments: list[str] | None = None) -> int:
 
 
 def show(error: LabError) -> None:
-    """Print an error on standard error: what, the hint, and what the part itself said."""
+    """Print an error on standard error: its details, the message and the hint."""
     console = Console(stderr=True, highlight=False)
     if error.details:
         console.print(Text(error.details, style="dim"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`evenkeel accounts`: how the accounts of a running proxy stand."""
+"""`evenkeel accounts`: state and limits of a running proxy's accounts."""
 
 from __future__ import annotations
 
@@ -32,31 +32,36 @@ STYLES = {
 }
 STATES = tuple(STYLES)
 MINUTE, HOUR, DAY = 60, 3600, 86_400
-# On a narrower terminal, the reasons of cooldowns are left to --json.
+# A narrower terminal has no column for the reasons of cooldowns; --json has them.
 WIDE = 100
 LOW, SOON_SECONDS = 0.1, 60
 ALONE = (
-    " at worker process {pid}{many}, which does not share what it knows with others; if there are others, repeat it "
-    "until each has answered, or restart the proxy"
+    " in worker process {pid}{many}, which does not share its state with others. If there are others, repeat the "
+    "command until each has answered, or restart the proxy"
 )
 
 
 @click.command()
-@click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C.")
 @click.option(
-    "--every", metavar="SECONDS", type=click.FloatRange(min=0.2), default=2.0, show_default=True, help="With --watch."
+    "--every",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0.2),
+    default=2.0,
+    show_default=True,
+    help="Interval of --watch.",
 )
-@click.option("--state", type=click.Choice(STATES), help="Only those in this state.")
-@click.option("--account", metavar="NAME", multiple=True, help="Only this one; may be repeated.")
+@click.option("--state", type=click.Choice(STATES), help="Only accounts in this state.")
+@click.option("--account", metavar="NAME", multiple=True, help="Only this account; may be repeated.")
 @click.option(
     "--limit",
     metavar="N",
     type=click.IntRange(1, MAX_ACCOUNTS),
     default=DEFAULT_ACCOUNTS,
     show_default=True,
-    help="At most so many, by their names.",
+    help="The maximum number of accounts, in the order of their names.",
 )
-@click.option("--release", metavar="NAME", help="End the cooldown or quarantine of this one.")
+@click.option("--release", metavar="NAME", help="End the cooldown or quarantine of this account.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 @proxy_options
 def accounts(  # one for each option
@@ -71,9 +76,9 @@ def accounts(  # one for each option
     url: str | None,
     key: str | None,
 ) -> None:
-    """Show the accounts of a running proxy: their cooldowns and what remains of their limits; or release one.
+    """Show the accounts of a running proxy, with cooldowns and remaining limits; or release one.
 
-    The proxy needs the rotation of litellm-evenkeel. Of several workers, whichever is reached answers for itself.
+    The proxy needs the rotation of litellm-evenkeel. With several workers, the one that accepts the request answers.
     """
     if watch and as_json:
         raise WrongUse("--watch and --json do not go together.", hint="Leave one of them out.")
@@ -81,8 +86,8 @@ def accounts(  # one for each option
     if release is not None:
         if watch or state or account:
             raise WrongUse(
-                "--release goes with none of --watch, --state and --account.",
-                hint="Release it first, and look at it then.",
+                "--release does not go with --watch, --state or --account.",
+                hint="Release the account first, then show it.",
             )
         released(admin, release, as_json=as_json)
         return
@@ -101,21 +106,24 @@ def accounts(  # one for each option
 
 
 def released(admin: ProxyAdminClient, name: str, *, as_json: bool) -> None:
-    """Release an account, and say which workers know of it."""
+    """Release an account, and print in which workers."""
     if not name.strip():
-        raise WrongUse("--release: this is no name.", hint="Write --release NAME; evenkeel accounts lists all of them.")
+        raise WrongUse(
+            "--release: expected a name, got an empty one.",
+            hint="Write --release NAME; evenkeel accounts lists all of them.",
+        )
     document = admin.post(f"/evenkeel/accounts/{quote(name, safe='')}/release")
     if as_json:
         click.echo(json.dumps(document))
         return
     worker = document["worker"]
     many = f", one of {worker['workers']}" if worker["workers"] else ""
-    told = "" if document["everywhere"] else ALONE.format(pid=worker["pid"], many=many)
-    results().print(Text(f"{document['released']} is released{told}"))
+    scope_note = "" if document["everywhere"] else ALONE.format(pid=worker["pid"], many=many)
+    results().print(Text(f"{document['released']} is released{scope_note}"))
 
 
 def watching(admin: ProxyAdminClient, wanted: Mapping[str, Any], every: float, console: Console) -> None:
-    """Show them again and again: in place on a terminal, one below the other elsewhere. Ctrl-C is its end, no error."""
+    """Show the accounts repeatedly until Ctrl-C: in place on a terminal, else one table below the other."""
     document = admin.get("/evenkeel/accounts", wanted)
     try:
         if not console.is_terminal:
@@ -131,7 +139,7 @@ def watching(admin: ProxyAdminClient, wanted: Mapping[str, Any], every: float, c
                 try:
                     document = admin.get("/evenkeel/accounts", wanted)
                 except LabError as error:
-                    # It may come back: what was last seen stays.
+                    # The proxy may come back. The last answer stays on the screen.
                     live.update(Group(Text(f"{error.what} {error.hint}", style="red"), shown), refresh=True)
                     time.sleep(every)
     except KeyboardInterrupt:
@@ -139,12 +147,10 @@ def watching(admin: ProxyAdminClient, wanted: Mapping[str, Any], every: float, c
 
 
 def page(document: Mapping[str, Any], width: int) -> RenderableType:
-    """Return an answer for a person."""
-    told = sorted(document["accounts"], key=lambda one: (STATES.index(one["state"]), one["account"]))
-    if not told:
-        nothing = (
-            "no account fits" if document.get("models") else "no account yet: they are known from the first request on"
-        )
+    """Return the table of an answer."""
+    listed = sorted(document["accounts"], key=lambda account: (STATES.index(account["state"]), account["account"]))
+    if not listed:
+        nothing = "no such account" if document.get("models") else "no accounts yet: the first request makes them known"
         return Group(Text(nothing), Text(_footer(document, 0), style="dim"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("account", no_wrap=True, overflow="ellipsis", max_width=24 if width >= WIDE else 18)
@@ -156,14 +162,14 @@ def page(document: Mapping[str, Any], width: int) -> RenderableType:
         table.add_column(title, justify="right", no_wrap=True)
     if width >= WIDE:
         table.add_column("reason", overflow="ellipsis", no_wrap=True)
-    for one in told:
-        for row in _rows(one):
+    for account in listed:
+        for row in _rows(account):
             table.add_row(*row[: len(table.columns)])
-    return Group(table, Text(_footer(document, len(told)), style="dim"))
+    return Group(table, Text(_footer(document, len(listed)), style="dim"))
 
 
 def span(seconds: float | None) -> str:
-    """Return a time in few letters."""
+    """Return a duration in a few characters."""
     if seconds is None:
         return ""
     for size, unit in ((DAY, "d"), (HOUR, "h"), (MINUTE, "m")):
@@ -172,41 +178,41 @@ def span(seconds: float | None) -> str:
     return f"{seconds:.0f}s" if seconds >= 1 else f"{seconds * 1000:.0f}ms"
 
 
-def _rows(one: Mapping[str, Any]) -> Iterator[list[Text]]:
-    picks, failed = sum(one["picks"].values()), sum(one["failures"].values())
-    yield from _scope(one["account"], one, picks, failed)
-    for model in one["models"]:
+def _rows(account: Mapping[str, Any]) -> Iterator[list[Text]]:
+    picks, failed = sum(account["picks"].values()), sum(account["failures"].values())
+    yield from _scope(account["account"], account, picks, failed)
+    for model in account["models"]:
         if model["windows"] or model["state"] != "healthy":
             yield from _scope(f"  {model['model']}", model, None, None)
 
 
-def _scope(name: str, one: Mapping[str, Any], picks: int | None, failed: int | None) -> Iterator[list[Text]]:
+def _scope(name: str, scope: Mapping[str, Any], picks: int | None, failed: int | None) -> Iterator[list[Text]]:
     """Yield a row with the first limit, and one more for each other limit."""
-    windows = one["windows"] or [None]
+    windows = scope["windows"] or [None]
     for number, window in enumerate(windows):
         first = number == 0
         yield [
             Text(name if first else ""),
-            _state(one) if first else Text(),
-            Text(_in_flight(one) if first else ""),
-            Text(span(one["latency_seconds"]) if first else ""),
+            _state(scope) if first else Text(),
+            Text(_in_flight(scope) if first else ""),
+            Text(span(scope["latency_seconds"]) if first else ""),
             Text(window["name"] if window else ""),
             _remaining(window),
             _exhausted_in(window),
             Text(f"{picks:,}" if first and picks is not None else ""),
             Text(f"{failed:,}" if first and failed else ""),
-            Text(one["reason"] if first else ""),
+            Text(scope["reason"] if first else ""),
         ]
 
 
-def _state(one: Mapping[str, Any]) -> Text:
-    state, seconds = one["state"], one["cooldown_seconds"]
-    texts = {"cooling_down": f"cooling {span(seconds)}", "ramping_up": f"ramping {one['traffic_share']:.0%}"}
+def _state(scope: Mapping[str, Any]) -> Text:
+    state, seconds = scope["state"], scope["cooldown_seconds"]
+    texts = {"cooling_down": f"cooling {span(seconds)}", "ramping_up": f"ramping {scope['traffic_share']:.0%}"}
     return Text(texts.get(state, state), style=STYLES.get(state, ""))
 
 
-def _in_flight(one: Mapping[str, Any]) -> str:
-    return f"{one['in_flight']}/{one['concurrent']}" if one["concurrent"] is not None else f"{one['in_flight']}"
+def _in_flight(scope: Mapping[str, Any]) -> str:
+    return f"{scope['in_flight']}/{scope['concurrent']}" if scope["concurrent"] is not None else f"{scope['in_flight']}"
 
 
 def _remaining(window: Mapping[str, Any] | None) -> Text:

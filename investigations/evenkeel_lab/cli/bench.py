@@ -1,4 +1,4 @@
-"""`evenkeel bench`: measure one part against its reference, and hold it to its bounds."""
+"""`evenkeel bench`: measure a part of the project against a reference, and check its bounds."""
 
 from __future__ import annotations
 
@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", type=click.Choice(sorted(BENCHES)), required=False)
-@click.option("--part", help="Only this part, of a benchmark that has parts: failover.")
-@click.option("--litellm", "version", help=f"Which LiteLLM is driven, by failover; {DEFAULT_VERSION} if not given.")
+@click.option("--part", help="Only this part of a benchmark with parts (failover).")
+@click.option(
+    "--litellm",
+    "version",
+    help=f"The LiteLLM version of a benchmark with proxies (failover); default {DEFAULT_VERSION}.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 @click.pass_context
 def bench(context: click.Context, name: str | None, part: str | None, version: str | None, *, as_json: bool) -> None:
@@ -35,8 +39,8 @@ def bench(context: click.Context, name: str | None, part: str | None, version: s
     """
     if as_json and name is None:
         raise click.UsageError("--json prints one document: name the benchmark.")
-    asked = {"parts": (part,) if part else None, "version": version}
-    wanted = {field: value for field, value in asked.items() if value is not None}
+    given = {"parts": (part,) if part else None, "version": version}
+    wanted = {field: value for field, value in given.items() if value is not None}
     if wanted:
         check(name, part)
     steps = shown_on(Console(stderr=True))
@@ -52,22 +56,22 @@ def bench(context: click.Context, name: str | None, part: str | None, version: s
 
 
 def check(name: str | None, part: str | None) -> None:
-    """Refuse a part of what has none, and a version where no LiteLLM is driven."""
+    """Raise if the benchmark has no such part, or no proxies of which to choose the version."""
     parts = BENCHES[name].parts if name else ()
     if not parts:
-        there = ", ".join(sorted(bench.name for bench in BENCHES.values() if bench.parts))
-        raise click.UsageError(f"--part and --litellm are for a benchmark that drives proxies: name it, {there}.")
+        names = ", ".join(sorted(bench.name for bench in BENCHES.values() if bench.parts))
+        raise click.UsageError(f"--part and --litellm need the name of a benchmark with proxies: {names}.")
     if part is not None and part not in parts:
         raise click.UsageError(f"--part: there is no {part!r}. {nearest(part, parts)}")
 
 
 async def measure(name: str, steps: Steps, wanted: Mapping[str, object] = MappingProxyType({})) -> list[Metric]:
-    """Run one benchmark."""
+    """Run a benchmark."""
     return await BENCHES[name].run(steps, **wanted)
 
 
 def table(name: str, metrics: list[Metric]) -> Table:
-    """Return the figures for a person."""
+    """Return the metrics as a table."""
     shown = Table(title=f"{name}: {BENCHES[name].about}", title_justify="left", box=None, pad_edge=False)
     shown.add_column("metric")
     shown.add_column("value", justify="right")

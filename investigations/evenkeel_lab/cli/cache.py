@@ -11,7 +11,7 @@ from evenkeel_lab.stack.folders import cache_folder, clear, kept
 @click.command()
 @click.option("--clear", "wanted", is_flag=True, help="Remove all of it: environments, the Prisma engine, logs.")
 def cache(*, wanted: bool) -> None:
-    """Say what the lab keeps between runs, or remove it."""
+    """List what the lab keeps between runs, or remove it."""
     folder = cache_folder()
     if not wanted:
         for path in kept(folder):
@@ -19,5 +19,5 @@ def cache(*, wanted: bool) -> None:
         return
     left = clear(folder)
     if left:
-        raise RigFailure(f"Cannot remove {left[0]}.", hint="Remove it as the user who made it.")
-    click.echo(f"Nothing is kept in {folder} now.")
+        raise RigFailure(f"Cannot remove {left[0]}.", hint="Remove it as its owner.")
+    click.echo(f"{folder} is empty now.")

@@ -1,4 +1,4 @@
-"""`evenkeel compare`: what may be said of two sets of runs."""
+"""`evenkeel compare`: compare two sets of runs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 @click.argument("baseline", metavar="A", type=click.Path(path_type=Path))
 @click.argument("candidate", metavar="B", type=click.Path(path_type=Path))
 @click.option(
-    "--primary", metavar="FIGURE", help="The figure that decides; A's first column, or p50 of records, if not given."
+    "--primary", metavar="METRIC", help="The metric that decides; by default A's first column, or p50 of records."
 )
-@click.option("--margin", "margins", metavar="FIGURE=X%", multiple=True, help="How much does not matter: p50=3%.")
+@click.option(
+    "--margin", "margins", metavar="METRIC=X%", multiple=True, help="The smallest difference that matters: p50=3%."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 @click.pass_context
 def compare(
@@ -43,10 +45,10 @@ def compare(
     *,
     as_json: bool,
 ) -> None:
-    """Say how B differs from A: folders of records, or CSV files with a column for each figure.
+    """Compare B with A: folders of records, or CSV files with a column for each metric.
 
-    Folders of one name are a pair, or the n-th lines of two files. The exit code is 3 when there is no basis for a
-    verdict on the figure that decides.
+    Folders of the same name are a pair, or the n-th lines of two files. The exit code is 3 if there is no verdict on
+    the metric that decides.
     """
     wanted = dict(map(_margin, margins))
     if primary:
@@ -58,63 +60,62 @@ def compare(
             raise WrongUse(
                 f"{option}: these runs have no {name}.", hint=f"They have {', '.join(ordered([*seen])) or 'none'}."
             )
-    found = compare_runs(first, second, primary=primary, margins=wanted)
+    comparison = compare_runs(first, second, primary=primary, margins=wanted)
     if as_json:
-        click.echo(json.dumps(document(found)))
+        click.echo(json.dumps(document(comparison)))
     else:
-        results().print(table(found))
-    context.exit(0 if any(one.primary and one.verdict for one in found.figures) else RIG_INVALID)
+        results().print(table(comparison))
+    context.exit(0 if any(compared.primary and compared.verdict for compared in comparison.figures) else RIG_INVALID)
 
 
-def document(found: Comparison) -> dict[str, Any]:
-    """Return a comparison for a program."""
+def document(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as a JSON document."""
     return {
-        "baseline": found.baseline,
-        "candidate": found.candidate,
-        "pairs": found.pairs,
-        "primary": found.primary,
-        "warnings": list(found.warnings),
+        "baseline": comparison.baseline,
+        "candidate": comparison.candidate,
+        "pairs": comparison.pairs,
+        "primary": comparison.primary,
+        "warnings": list(comparison.warnings),
         "figures": [
             {
-                "figure": one.metric.name,
-                "primary": one.primary,
-                "baseline": list(one.baseline),
-                "candidate": list(one.candidate),
-                "verdict": asdict(one.verdict) if one.verdict else None,
-                "p_permutation": one.p_permutation,
-                "said": wording.verdict(one),
-                "effect": wording.effect(one),
+                "figure": compared.metric.name,
+                "primary": compared.primary,
+                "baseline": list(compared.baseline),
+                "candidate": list(compared.candidate),
+                "verdict": asdict(compared.verdict) if compared.verdict else None,
+                "p_permutation": compared.p_permutation,
+                "said": wording.verdict(compared),
+                "effect": wording.effect(compared),
             }
-            for one in found.figures
+            for compared in comparison.figures
         ],
     }
 
 
-def table(found: Comparison) -> RenderableType:
-    """Return a comparison for a person."""
+def table(comparison: Comparison) -> RenderableType:
+    """Return a comparison as a table."""
     shown = Table(box=None, pad_edge=False, header_style="dim")
-    titles = ("", found.baseline, found.candidate, "effect", "margin", "detectable", "verdict")
+    titles = ("", comparison.baseline, comparison.candidate, "effect", "margin", "detectable", "verdict")
     for title in titles:
         shown.add_column(title, justify="left" if title in {"", "verdict"} else "right")
-    for one in found.figures:
+    for compared in comparison.figures:
         shown.add_row(
-            one.metric.name,
-            wording.amount(one, one.baseline),
-            wording.amount(one, one.candidate),
-            wording.effect(one),
-            wording.margin(one),
-            wording.detectable(one),
-            wording.verdict(one),
+            compared.metric.name,
+            wording.amount(compared, compared.baseline),
+            wording.amount(compared, compared.candidate),
+            wording.effect(compared),
+            wording.margin(compared),
+            wording.detectable(compared),
+            wording.verdict(compared),
         )
-    decides = f"; {found.primary} decides" if found.primary else ""
-    heading = Text(
-        f"{found.candidate} against {found.baseline}, {found.pairs} pair{'' if found.pairs == 1 else 's'}{decides}"
-    )
-    return Group(heading, shown, *_notes(found.warnings))
+    decides = f"; {comparison.primary} decides" if comparison.primary else ""
+    pairs = f"{comparison.pairs} pair{'' if comparison.pairs == 1 else 's'}"
+    heading = Text(f"{comparison.candidate} against {comparison.baseline}, {pairs}{decides}")
+    return Group(heading, shown, *_notes(comparison.warnings))
 
 
 def _notes(warnings: Sequence[str]) -> list[Text]:
-    return [Text(f"warning: {one}", style="yellow") for one in warnings]
+    return [Text(f"warning: {warning}", style="yellow") for warning in warnings]
 
 
 def _margin(text: str) -> tuple[str, Margin]:
@@ -125,5 +126,5 @@ def _margin(text: str) -> tuple[str, Margin]:
     except ValueError:
         share = 0.0
     if not 0 < share < 10:  # noqa: PLR2004  # a factor of eleven is no margin
-        raise WrongUse(f"--margin: {text!r} is no margin.", hint="Such as p50=3%.")
+        raise WrongUse(f"--margin: expected METRIC=X%, got {text!r}.", hint="An example is p50=3%.")
     return name, Margin(known.usual.scale, share, known.usual.floor)

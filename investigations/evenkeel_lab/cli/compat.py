@@ -1,4 +1,4 @@
-"""`evenkeel compat`: which LiteLLM releases have what the plugin needs."""
+"""`evenkeel compat`: check LiteLLM releases for what the plugin needs."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ README = ROOT / "README.md"
 
 @click.command()
 @click.argument("versions", metavar="[VERSION]...", nargs=-1)
-@click.option("--run", is_flag=True, help="Run the plugin's tests and a proxy with each version as well.")
-@click.option("--write", is_flag=True, help="With --run: put what was found into matrix.json and the README.")
+@click.option("--run", is_flag=True, help="Also run the plugin's tests and a proxy with each version.")
+@click.option("--write", is_flag=True, help="With --run: write the results to matrix.json and the README.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 @click.pass_context
 def compat(context: click.Context, versions: tuple[str, ...], *, run: bool, write: bool, as_json: bool) -> None:
-    """Look up in released LiteLLM versions what the plugin needs of them, without running them.
+    """Check that LiteLLM releases have what the plugin needs, without running them.
 
-    VERSION is one such as 1.109.1, or `newest`; without any, the newest patch of each release line of the matrix. The
-    exit code is 1 when something is missing or fails.
+    VERSION is a version such as 1.109.1, or `newest`; by default, the newest patch of each release line of the matrix.
+    The exit code is 1 if something is missing or fails.
     """
     if write and not run:
-        raise click.UsageError("--write is for what was run: add --run.")
+        raise click.UsageError("--write needs --run.")
     for version in versions:
         if version != NEWEST:
             require_allowed(version)
@@ -58,13 +58,13 @@ def compat(context: click.Context, versions: tuple[str, ...], *, run: bool, writ
 
 
 def _look_up(versions: tuple[str, ...], steps: Steps, *, as_json: bool) -> bool:
-    found = asyncio.run(look_up(versions, steps))
-    entries = {version: sum(entry.applies_to(version) for entry in contract()) for version in found}
+    breaks_of = asyncio.run(look_up(versions, steps))
+    entries = {version: sum(entry.applies_to(version) for entry in contract()) for version in breaks_of}
     if as_json:
-        click.echo(json.dumps(document(found, entries)))
+        click.echo(json.dumps(document(breaks_of, entries)))
     else:
-        results().print(table(found, entries))
-    return not any(found.values())
+        results().print(table(breaks_of, entries))
+    return not any(breaks_of.values())
 
 
 def _run(versions: tuple[str, ...], steps: Steps, *, write: bool, as_json: bool) -> bool:
@@ -77,33 +77,34 @@ def _run(versions: tuple[str, ...], steps: Steps, *, write: bool, as_json: bool)
         after = joined(committed(), outcomes)
         FILE.write_text(after.model_dump_json(indent=1) + "\n")
         README.write_text(put(README.read_text(), after))
-    return all(one.ok for one in outcomes)
+    return all(outcome.ok for outcome in outcomes)
 
 
 async def run_all(versions: tuple[str, ...], steps: Steps) -> list[Outcome]:
-    """Run the plugin with each of them."""
+    """Run the plugin with each version."""
     logs = log_folder()
     return [await outcome(version, logs, steps) for version in await named(versions, logs / "uv.log", steps)]
 
 
 async def look_up(versions: tuple[str, ...], steps: Steps) -> dict[str, list[Break]]:
-    """Look the contract up in each of them."""
-    log, found = log_folder() / "uv.log", {}
+    """Look up the contract in each version."""
+    log = log_folder() / "uv.log"
+    breaks_of: dict[str, list[Break]] = {}
     for version in await named(versions, log, steps):
         with steps.step(f"LiteLLM {version}"):
-            found[version] = breaks(Tree(await sources(version, log)), version, contract())
-    return found
+            breaks_of[version] = breaks(Tree(await sources(version, log)), version, contract())
+    return breaks_of
 
 
 async def named(versions: tuple[str, ...], log: Path, steps: Steps) -> list[str]:
-    """Return the versions that are meant."""
+    """Return the versions of the arguments: `newest` is resolved, and no argument means the matrix."""
     if not versions:
-        with steps.step("asking the registry which releases there are"):
+        with steps.step("reading the releases from the registry"):
             return await matrix(log)
     if NEWEST not in versions:
         return list(dict.fromkeys(versions))
-    with steps.step("asking the registry for the newest release"):
+    with steps.step("reading the newest release from the registry"):
         last = await newest("", log)
     if last is None:
-        raise RigFailure("The registry has no LiteLLM.", hint="See whether pip is set up for one that has.")
-    return list(dict.fromkeys(last if one == NEWEST else one for one in versions))
+        raise RigFailure("The registry has no LiteLLM.", hint="Check the index that pip is configured for.")
+    return list(dict.fromkeys(last if version == NEWEST else version for version in versions))

@@ -1,4 +1,4 @@
-"""`evenkeel diagnose`: what held a recorded load back."""
+"""`evenkeel diagnose`: find the bottleneck of a recorded load."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 STYLES = {Impact.BINDS: "bold red", Impact.COSTS: "yellow"}
 PARTS = {"upstream": "upstream", "proxy": "proxy", "stream": "stream", "wait": "client"}
-# A quantile that half of the tenths can tell; they have a tenth of the requests.
+# Quantiles in order of preference. One is used if half of the tenths of the load have it.
 TAILS = ("p99", "p95", "p90")
 INDENT = (0, 0, 0, 7)
 
@@ -44,28 +44,31 @@ INDENT = (0, 0, 0, 7)
 @click.command()
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.option(
-    "--config", metavar="PATH", type=click.Path(path_type=Path), help="The proxy's YAML: what it does for each request."
+    "--config", metavar="PATH", type=click.Path(path_type=Path), help="The proxy's YAML, to check its settings."
 )
 @click.option(
-    "--workers", metavar="N", type=click.IntRange(min=1), help="How many workers it has; NUM_WORKERS unless given."
+    "--workers", metavar="N", type=click.IntRange(min=1), help="The number of its workers; by default NUM_WORKERS."
 )
 @click.option(
-    "--stub", metavar="RUN", type=click.Path(path_type=Path), help="The same load, with a stub for the provider."
+    "--stub",
+    metavar="RUN",
+    type=click.Path(path_type=Path),
+    help="A run of the same load with a stub for the provider.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the report.")
 @click.pass_context
 def diagnose(
     context: click.Context, run: Path, config: Path | None, workers: int | None, stub: Path | None, *, as_json: bool
 ) -> None:
-    """Say what held a load back: the provider, the proxy and which part of it, or the rig.
+    """Find the bottleneck of a load: the provider, the proxy and its part, or the rig.
 
-    RUN is a folder of records, or of a session, or of one meeting in it. The exit code is 3 when the rig was at fault,
-    of several runs in each of them but those of the mock alone.
+    RUN is a folder of records, of a session, or of a pair in it. The exit code is 3 if the rig was the bottleneck; of
+    several runs, in all but those of the mock alone.
     """
     if workers and not config:
-        raise click.UsageError("--workers is about a configuration: name it with --config.")
+        raise click.UsageError("--workers needs --config.")
     setup = Setup(read_config(config), os.environ, worker_count(os.environ, workers) or 1) if config else None
-    other = _one(stub) if stub else None
+    other = _only_run(stub) if stub else None
 
     def more(evidence: Evidence) -> list[Finding]:
         if evidence.is_direct:
@@ -78,96 +81,100 @@ def diagnose(
     folders = find_runs(run)
     if (config or stub) and len(folders) > 1:
         raise WrongUse(
-            f"{run} holds {len(folders)} runs: --config and --stub are about one.", hint="Name the one that they fit."
+            f"{run} has {len(folders)} runs: --config and --stub need a single one.", hint="Name one of them."
         )
-    told = [(answer(evidence, more(evidence)), evidence.is_direct) for folder in folders for evidence in read(folder)]
-    found = [one for one, _ in told]
+    diagnosed = [
+        (answer(evidence, more(evidence)), evidence.is_direct) for folder in folders for evidence in read(folder)
+    ]
+    diagnoses = [diagnosis for diagnosis, _ in diagnosed]
     if as_json:
-        click.echo(json.dumps(document(found)))
-    elif len(found) == 1:
-        results().print(report(found[0]))
+        click.echo(json.dumps(document(diagnoses)))
+    elif len(diagnoses) == 1:
+        results().print(report(diagnoses[0]))
     else:
-        results().print(overview(found, run))
-    # The mock alone is bound by the mock, however the rig fares beside it.
-    asked = [one for one, is_direct in told if not is_direct] or found
-    context.exit(RIG_INVALID if all(one.bound is Bound.RIG for one in asked) else 0)
+        results().print(overview(diagnoses, run))
+    # Runs of the mock alone are bound by the mock, whatever the rig does.
+    judged = [diagnosis for diagnosis, is_direct in diagnosed if not is_direct] or diagnoses
+    context.exit(RIG_INVALID if all(diagnosis.bound is Bound.RIG for diagnosis in judged) else 0)
 
 
-def _one(folder: Path) -> Evidence:
+def _only_run(folder: Path) -> Evidence:
     """Return the only run of a folder."""
-    found = [evidence for one in find_runs(folder) for evidence in read(one)]
-    if len(found) != 1:
-        raise WrongUse(f"{folder} holds {len(found)} runs.", hint="Name one: the one that is like RUN.")
-    return found[0]
+    runs = [evidence for path in find_runs(folder) for evidence in read(path)]
+    if len(runs) != 1:
+        raise WrongUse(f"{folder} has {len(runs)} runs.", hint="Name the one with the same load as RUN.")
+    return runs[0]
 
 
-def document(found: Sequence[Diagnosis]) -> dict[str, Any]:
-    """Return diagnoses for a program."""
-    return {"runs": [one.document() for one in found]}
+def document(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
+    """Return diagnoses as a JSON document."""
+    return {"runs": [diagnosis.document() for diagnosis in diagnoses]}
 
 
-def report(found: Diagnosis) -> RenderableType:
-    """Return one diagnosis for a person."""
-    parts: list[RenderableType] = [Text(found.name, style="dim"), Text(found.headline, style="bold")]
-    parts += [Text(" ".join(found.details)), Text()]
-    for one in found.findings:
-        if one.impact in STYLES:
-            parts += [*_told(one), Text()]
-    parts += _short(found.findings)
-    return Group(*parts, *_over_time(found))
+def report(diagnosis: Diagnosis) -> RenderableType:
+    """Return a diagnosis as text."""
+    parts: list[RenderableType] = [Text(diagnosis.name, style="dim"), Text(diagnosis.headline, style="bold")]
+    parts += [Text(" ".join(diagnosis.details)), Text()]
+    for finding in diagnosis.findings:
+        if finding.impact in STYLES:
+            parts += [*_finding_lines(finding), Text()]
+    parts += _short(diagnosis.findings)
+    return Group(*parts, *_over_time(diagnosis))
 
 
-def overview(found: Sequence[Diagnosis], path: Path) -> RenderableType:
-    """Return a line for each of several."""
+def overview(diagnoses: Sequence[Diagnosis], path: Path) -> RenderableType:
+    """Return a table with a line for each diagnosis."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("run", "p50", "upstream", "proxy", "client", ""):
         table.add_column(title, justify="right" if title not in {"run", ""} else "left", no_wrap=title != "")
-    for one in found:
-        split = one.split
+    for diagnosis in diagnoses:
+        split = diagnosis.split
         shares = [
             formatting.share(split.share(name)) if split.is_upstream_known else "-"
             for name in ("upstream", "proxy", "wait")
         ]
-        name = one.name.removeprefix(f"{path}/").removeprefix(f"{path}, ")
-        table.add_row(name, _quantile(split.latency, "p50"), *shares, one.headline)
-    return Group(table, Text("shares of the mean latency; name one of them to see why", style="dim"))
+        name = diagnosis.name.removeprefix(f"{path}/").removeprefix(f"{path}, ")
+        table.add_row(name, _quantile(split.latency, "p50"), *shares, diagnosis.headline)
+    return Group(table, Text("shares of the mean latency; name one run for details", style="dim"))
 
 
-def _told(one: Finding) -> Iterator[RenderableType]:
-    """Return a finding that matters, with all it rests on."""
-    yield Text.assemble((f"{one.impact:<7}", STYLES[one.impact]), (f"{one.check}: ", "bold"), one.verdict)
-    lines = [f"because {told}" if number == 0 else f"and {told}" for number, told in enumerate(one.because)]
-    if one.why:
-        lines.append(f"sure: {one.confidence}, {one.why}")
-    elif one.confidence is not Confidence.HIGH:
-        lines.append(f"sure: {one.confidence}")
-    if one.hint:
-        lines.append(f"hint: {one.hint}")
+def _finding_lines(finding: Finding) -> Iterator[RenderableType]:
+    """Yield the lines of a finding that matters, with its evidence."""
+    yield Text.assemble(
+        (f"{finding.impact:<7}", STYLES[finding.impact]), (f"{finding.check}: ", "bold"), finding.verdict
+    )
+    lines = [f"because {reason}" if number == 0 else f"and {reason}" for number, reason in enumerate(finding.because)]
+    if finding.why:
+        lines.append(f"sure: {finding.confidence}, {finding.why}")
+    elif finding.confidence is not Confidence.HIGH:
+        lines.append(f"sure: {finding.confidence}")
+    if finding.hint:
+        lines.append(f"hint: {finding.hint}")
     yield from (Padding(Text(line), INDENT, expand=False) for line in lines)
 
 
 def _short(findings: Sequence[Finding]) -> Iterator[RenderableType]:
-    """Return what is not the reason, and what was not recorded: a line for each."""
-    for one in findings:
-        if one.impact is Impact.CLEAR:
-            because = f" ({'; '.join(one.because)})" if one.because else ""
-            yield Text.assemble(("clear  ", "green"), (f"{one.check}: ", "bold"), one.verdict, (because, "dim"))
+    """Yield a line for each cause that is ruled out, and one for what was not recorded."""
+    for finding in findings:
+        if finding.impact is Impact.CLEAR:
+            because = f" ({'; '.join(finding.because)})" if finding.because else ""
+            yield Text.assemble(("clear  ", "green"), (f"{finding.check}: ", "bold"), finding.verdict, (because, "dim"))
     missing: dict[str, list[str]] = {}
-    for one in findings:
-        if one.impact is Impact.UNKNOWN:
-            missing.setdefault(one.hint, []).append(one.verdict)
-    for hint, told in missing.items():
-        yield Text.assemble(("untold ", "dim"), f"not recorded: {'; '.join(told)}", (f" (hint: {hint})", "dim"))
+    for finding in findings:
+        if finding.impact is Impact.UNKNOWN:
+            missing.setdefault(finding.hint, []).append(finding.verdict)
+    for hint, verdicts in missing.items():
+        yield Text.assemble(("untold ", "dim"), f"not recorded: {'; '.join(verdicts)}", (f" (hint: {hint})", "dim"))
 
 
-def _over_time(found: Diagnosis) -> Iterator[RenderableType]:
-    """Return the tenths of a load."""
-    rows = [(f"{one.split.begin:.1f}", one.split, one.cores) for one in found.over_time]
+def _over_time(diagnosis: Diagnosis) -> Iterator[RenderableType]:
+    """Yield the table of the tenths of a load."""
+    rows = [(f"{tenth.split.begin:.1f}", tenth.split, tenth.cores) for tenth in diagnosis.over_time]
     if not rows:
         return
-    tail = next((name for name in TAILS if 2 * sum(_has(one, name) for _, one, _ in rows) >= len(rows)), TAILS[-1])
-    parts = {name: title for name, title in PARTS.items() if getattr(found.split, name) is not None}
-    if not found.split.is_upstream_known:
+    tail = next((name for name in TAILS if 2 * sum(_has(split, name) for _, split, _ in rows) >= len(rows)), TAILS[-1])
+    parts = {name: title for name, title in PARTS.items() if getattr(diagnosis.split, name) is not None}
+    if not diagnosis.split.is_upstream_known:
         parts = {"latency": "latency", "wait": "client"}
     table = Table(box=None, pad_edge=False, header_style="dim")
     titles = ["from second", "requests", "failed", "answered", "at once"]
@@ -175,14 +182,14 @@ def _over_time(found: Diagnosis) -> Iterator[RenderableType]:
     with_cores = any(cores is not None for _, _, cores in rows)
     for title in [*titles, *(["proxy cores"] if with_cores else [])]:
         table.add_column(title, justify="right")
-    for label, split, cores in [*rows, ("all", found.split, None)]:
+    for label, split, cores in [*rows, ("all", diagnosis.split, None)]:
         cells = [label, f"{split.requests:,}", f"{split.failed:,}", formatting.rate(split.answered)]
         cells.append(formatting.mean(split.in_flight))
         cells += [_quantile(getattr(split, name), which) for name in parts for which in ("p50", tail)]
         table.add_row(*cells, *([f"{cores:.2f}" if cores is not None else ""] if with_cores else []))
     yield Text()
     yield table
-    yield Text("~ fewer than 20 requests lie beyond: take it as a hint", style="dim")
+    yield Text("~ estimated from fewer than 20 requests beyond it", style="dim")
 
 
 def _has(split: Split, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""`evenkeel explain`: why the next pick of a running proxy is what it is."""
+"""`evenkeel explain`: explain the next pick of a running proxy."""
 
 from __future__ import annotations
 
@@ -24,16 +24,26 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", metavar="MODEL")
 @click.option(
-    "--tokens", metavar="N", type=click.FloatRange(min=0), help="How many tokens it may need; as usual if not given."
+    "--tokens", metavar="N", type=click.FloatRange(min=0), help="The tokens of the request; by default an estimate."
 )
-@click.option("--session", metavar="ID", help="The id of its session.")
-@click.option("--client", metavar="HASH", help="The hash of the key that the session is of; the admin's if not given.")
+@click.option("--session", metavar="ID", help="The id of the request's session.")
+@click.option("--client", metavar="HASH", help="The hash of the session's key; by default the admin's.")
 @click.option(
-    "--excluded", metavar="NAME", multiple=True, help="An account or deployment where it failed; may be repeated."
+    "--excluded",
+    metavar="NAME",
+    multiple=True,
+    help="An account or deployment where the request failed; may be repeated.",
 )
-@click.option("--stream", is_flag=True, help="It is a stream.")
-@click.option("--top", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="Show so many.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document with all of them instead of the table.")
+@click.option("--stream", is_flag=True, help="The request is a stream.")
+@click.option(
+    "--top",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="The number of candidates to show.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document with all candidates instead of the table.")
 @proxy_options
 def explain(  # noqa: PLR0913  # one for each option
     model: str,
@@ -48,9 +58,9 @@ def explain(  # noqa: PLR0913  # one for each option
     url: str | None,
     key: str | None,
 ) -> None:
-    """Say which account the next request for MODEL would get, why not the others, and what would have to change.
+    """Show which account the next request for MODEL would get, why not the others, and what would have to change.
 
-    Nothing is sent to any provider, and nothing changes in the proxy.
+    The command sends no request to a provider, and changes nothing in the proxy.
     """
     given = {
         "model": model,
@@ -60,8 +70,8 @@ def explain(  # noqa: PLR0913  # one for each option
         "excluded": list(excluded) or None,
         "stream": "true" if stream else None,
     }
-    asked = {name: value for name, value in given.items() if value is not None}
-    document = ProxyAdminClient.from_options(url, key).get("/evenkeel/explain", asked)
+    parameters = {name: value for name, value in given.items() if value is not None}
+    document = ProxyAdminClient.from_options(url, key).get("/evenkeel/explain", parameters)
     if as_json:
         click.echo(json.dumps(document))
     else:
@@ -69,7 +79,7 @@ def explain(  # noqa: PLR0913  # one for each option
 
 
 def page(document: Mapping[str, Any], top: int) -> RenderableType:
-    """Return an answer for a person."""
+    """Return an answer as text and a table."""
     candidates: Sequence[Mapping[str, Any]] = document["candidates"][:top]
     left_out = len(document["candidates"]) - len(candidates)
     parts: list[RenderableType] = [Text(document["verdict"], style="bold"), Text()]

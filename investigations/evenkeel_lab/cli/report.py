@@ -1,4 +1,4 @@
-"""`evenkeel report`: reports and executed notebooks, from what is committed."""
+"""`evenkeel report`: write reports and execute notebooks from committed summaries."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from evenkeel_lab.investigation_spec import books, known, name_of, read_book
-from evenkeel_lab.investigation_spec.read import BOOK, FOLDER
+from evenkeel_lab.investigation_spec import known, name_of, read_study, studies
+from evenkeel_lab.investigation_spec.read import FOLDER, STUDY
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.runner.results.summary import FILE as SUMMARY
 
@@ -24,16 +24,17 @@ DRIFTED = 1
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--check", is_flag=True, help="Write nothing: name each file that is not what it would be now.")
-@click.option("--html", is_flag=True, help="Write reports/NAME.html too: one file that needs nothing else.")
+@click.option("--check", is_flag=True, help="Write nothing: list the files that would change.")
+@click.option("--html", is_flag=True, help="Also write reports/NAME.html, a single file with everything.")
 @click.pass_context
 def report(context: click.Context, names: tuple[str, ...], *, check: bool, html: bool) -> None:
-    """Make the reports of investigations from their committed summaries: of all, or of those named.
+    """Write the reports of all investigations, or of those named, from their committed summaries.
 
-    Their notebooks are executed too. With --check, the exit code is 1 when a file differs, is missing or is left over.
+    The command executes their notebooks too. With --check, the exit code is 1 if a file differs, is missing or is left
+    over.
     """
     if check and html:
-        raise click.UsageError("--check compares what is committed, and HTML is not: choose one of the two.")
+        raise click.UsageError("--check and --html do not go together: HTML is not committed.")
     steps = shown_on(Console(stderr=True))
     if check:
         drifts = drifted(names, steps)
@@ -47,43 +48,43 @@ def report(context: click.Context, names: tuple[str, ...], *, check: bool, html:
 
 
 def publish(names: Sequence[str], steps: Steps, *, html: bool = False) -> list[Path]:
-    """Write the reports, and execute the notebooks; return the files that somebody would open."""
-    # What draws takes long to import, and --help needs none of it.
+    """Write the reports and execute the notebooks. Return the paths of the pages."""
+    # Plots take seconds to import, and --help needs none of them.
     from evenkeel_lab.notebook.files import write  # noqa: PLC0415
     from evenkeel_lab.notebook.template import FILE as SOURCE  # noqa: PLC0415
     from evenkeel_lab.report import render_all  # noqa: PLC0415
 
     rendered = render_all(names, steps)
     for path in rendered.remove():
-        click.echo(f"removed {path.relative_to(rendered.folder.parent)}, which belongs to no report now", err=True)
-    found = [path for path in rendered.write() if path.suffix != ".svg"]
+        click.echo(f"removed {path.relative_to(rendered.folder.parent)}, which belongs to no report any more", err=True)
+    paths = [path for path in rendered.write() if path.suffix != ".svg"]
     if html:
-        found += rendered.write_html()
+        paths += rendered.write_html()
     for folder in (folder for folder in _measured(rendered) if (folder / SOURCE).is_file()):
         with steps.step(f"notebook of {name_of(folder)}"):
-            found.append(write(folder))
-    return [path.relative_to(rendered.folder.parent) for path in found]
+            paths.append(write(folder))
+    return [path.relative_to(rendered.folder.parent) for path in paths]
 
 
 def drifted(names: Sequence[str], steps: Steps) -> list[str]:
-    """Name the files that are not what they would be now."""
-    from evenkeel_lab.notebook.files import drift  # noqa: PLC0415
+    """Return the files that would change, with the kind of change."""
+    from evenkeel_lab.notebook.files import drift as notebook_drift  # noqa: PLC0415
     from evenkeel_lab.report import render_all  # noqa: PLC0415
 
     rendered = render_all(names, steps)
-    found = [f"{one.path.relative_to(rendered.folder.parent)}: {one.what}" for one in rendered.drift()]
+    drifts = [f"{drift.path.relative_to(rendered.folder.parent)}: {drift.what}" for drift in rendered.drift()]
     for folder in _measured(rendered):
         with steps.step(f"notebook of {name_of(folder)}"):
-            found += [f"{FOLDER}/{name}: differs" for name in drift(folder)]
-    return found
+            drifts += [f"{FOLDER}/{name}: differs" for name in notebook_drift(folder)]
+    return drifts
 
 
 def _measured(rendered: Rendered) -> list[Path]:
-    """Return the folders of what was measured; of a book, once all of it was."""
-    folders = known() | books()
+    """Return the folders of measured investigations, and of studies with all chapters measured."""
+    folders = known() | studies()
     return [folder for page in rendered.pages if _is_whole(folder := folders[page.name])]
 
 
 def _is_whole(folder: Path) -> bool:
-    chapters = read_book(folder).chapters if (folder / BOOK).is_file() else []
+    chapters = read_study(folder).chapters if (folder / STUDY).is_file() else []
     return all((folder / chapter / SUMMARY).is_file() for chapter in chapters)

@@ -38,22 +38,22 @@ LOOK_SECONDS = 0.5
 
 
 def _one_of(
-    name: str, usual: Prometheus | Rotation | Journal, told: str
+    name: str, usual: Prometheus | Rotation | Journal, help_text: str
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return an option that is one of the kinds of which `usual` is one."""
+    """Return an option whose values are those of the enumeration of `usual`, its default."""
     kinds = [kind.value for kind in type(usual)]
-    return click.option(name, type=click.Choice(kinds), default=usual.value, show_default=True, help=told)
+    return click.option(name, type=click.Choice(kinds), default=usual.value, show_default=True, help=help_text)
 
 
 @click.command()
-@click.option("--litellm", "version", default=DEFAULT_VERSION, show_default=True, help="Which LiteLLM to run.")
-@_one_of("--prometheus", Prometheus.OFF, "Which Prometheus callback the proxy loads.")
-@_one_of("--rotation", Rotation.OFF, "Who chooses the account of a request: LiteLLM, or the plugin.")
-@_one_of("--journal", Journal.OFF, "Where the plugin writes requests down.")
+@click.option("--litellm", "version", default=DEFAULT_VERSION, show_default=True, help="The LiteLLM version.")
+@_one_of("--prometheus", Prometheus.OFF, "The proxy's Prometheus callback.")
+@_one_of("--rotation", Rotation.OFF, "The router of the proxy: LiteLLM's or the plugin's.")
+@_one_of("--journal", Journal.OFF, "The store of the plugin's journal.")
 @click.option(
     "--accounts",
     type=click.IntRange(1, MAX_ACCOUNTS),
-    help="Accounts of the mock provider, of unequal limits; one without any if not given.",
+    help="The number of accounts, with different limits; by default one without limits.",
 )
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Worker processes.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The proxy's port; a free one if not given.")
@@ -134,13 +134,13 @@ async def serve(subject: ProxySpec, options: Options, port: int | None, *, as_js
 
 
 async def first_of(stop: asyncio.Event, parts: list[ServiceInfo]) -> None:
-    """Wait for the signal to stop; a part that dies before it is an error."""
+    """Wait for the signal to stop. Raise if a part ends before."""
     while not stop.is_set():
         for part in parts:
             if part.pid is not None and not psutil.pid_exists(part.pid):
                 raise ProcessFailed(
-                    f"{part.name} has died.",
-                    hint=f"The whole log: {part.log}",
+                    f"{part.name} has ended unexpectedly.",
+                    hint=f"See {part.log}.",
                     details=log_tail(part.log) if part.log else "",
                 )
         with contextlib.suppress(TimeoutError):
@@ -148,7 +148,7 @@ async def first_of(stop: asyncio.Event, parts: list[ServiceInfo]) -> None:
 
 
 def table(parts: list[ServiceInfo]) -> Table:
-    """Return the one table that tells where everything is."""
+    """Return a table of all parts with their addresses and logs."""
     result = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("part", "version", "address", "pid", "started", "ready after", "log"):
         result.add_column(column, no_wrap=True, justify="right" if column in {"pid", "ready after"} else "left")
@@ -166,7 +166,7 @@ def table(parts: list[ServiceInfo]) -> Table:
 
 
 def usage(proxy: Proxy, ground: Stack) -> str:
-    """Say where the rest is, and how to use what is up."""
+    """Return the paths of logs and configuration, the keys, and an example request."""
     body = json.dumps({"model": proxy.model, "messages": [{"role": "user", "content": "ahoy"}]})
     journal = f"journal      {proxy.journal}\n" if proxy.journal else ""
     return (

@@ -134,7 +134,7 @@ def _judge(entry: Entry, modules: Modules) -> list[Finding]:
         file = f"{entry.module.replace('.', '/')}.py"
         return [_beside(entry, file, modules.beside[entry.module])]
     if "." in entry.name:
-        return [_elsewhere(entry)]
+        return [_check_unread_module(entry)]
     if entry.name != STOCK_PROMETHEUS and difflib.get_close_matches(entry.name, [STOCK_PROMETHEUS], cutoff=0.8):
         what, hint = f'"{entry.name}" is probably a misspelling', f'Did you mean "{STOCK_PROMETHEUS}"?'
         return [warning(CHECK, what, entry.where, hint=hint)]
@@ -176,7 +176,7 @@ def _beside(entry: Entry, file: str, names: Names | None) -> Finding:
     return ok(CHECK, f"{entry.name} comes from {file}", entry.where)
 
 
-def _elsewhere(entry: Entry) -> Finding:
+def _check_unread_module(entry: Entry) -> Finding:
     """Check the name of a callback whose module only the proxy can import."""
     if "/" in entry.name or entry.name.endswith(".py"):
         return error(

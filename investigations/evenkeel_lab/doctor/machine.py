@@ -195,7 +195,7 @@ def temporary_folder() -> Finding:
     if must_run_there and _without_execution(folder):
         return error(
             check,
-            "no program may run there, and Postgres has to: nobody may enter the folder it is installed in",
+            "no program may run there, and Postgres has to: other users may not enter the folder of its programs",
             str(folder),
             hint="Set TMPDIR to a folder that is not mounted noexec.",
         )
@@ -316,7 +316,7 @@ def _registry(check: str, client: str, code: int | None, output: str, certificat
     elif re.search(r"\b(401|403)\b|unauthorized|forbidden|e401|e403|eneedauth", lowered):
         what, hint = f"{client} is refused", f"Log {client} in to your registry. What is cached still works."
     elif re.search(r"offline|network was disabled|network connectivity is disabled", lowered):
-        what, hint = f"{client} is told to stay offline", "Allow it the network, or use what is cached."
+        what, hint = f"{client} is set to stay offline", "Allow it the network, or use what is cached."
     else:
         what = f"{client} cannot reach it"
     return warning(check, what, hint=hint)

@@ -56,7 +56,7 @@ def accounts(config: ProxyConfig, environment: Mapping[str, str]) -> dict[str, s
     groups: dict[str, set[Account]] = defaultdict(set)
     for deployment in deployments(config):
         params = {
-            # A reference that leads nowhere is told apart by its own text.
+            # A reference to a variable that is not set is compared by its own text.
             field: resolve_value(value, environment) or value
             for field, value in deployment.params.items()
             if field in {"api_base", "api_key"}
@@ -66,7 +66,7 @@ def accounts(config: ProxyConfig, environment: Mapping[str, str]) -> dict[str, s
 
 
 def account_findings(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding]:
-    """Say how many accounts there are, and which deployments cannot be told apart."""
+    """Count the accounts, and check that deployments have distinct ones."""
     check = "accounts"
     groups = accounts(config, environment)
     if not groups:
@@ -110,11 +110,11 @@ def retries(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding
     default = DEFAULT_RETRIES if configured is None else configured
     short: dict[tuple[str, int, str], list[tuple[int, str]]] = defaultdict(list)
     for group, members in accounts(config, environment).items():
-        for setting, value, place in _limits(config, group, default, where):
+        for setting, value, at in _limits(config, group, default, where):
             if value < len(members) - 1:
-                short[setting, value, place].append((len(members), group))
+                short[setting, value, at].append((len(members), group))
     findings = []
-    for (setting, value, place), groups in short.items():
+    for (setting, value, at), groups in short.items():
         most = max(groups)[0]
         untold = f" and {len(groups) - GROUPS_NAMED} more groups" if len(groups) > GROUPS_NAMED else ""
         names = ", ".join(f"{group} ({count} accounts)" for count, group in sorted(groups, reverse=True)[:GROUPS_NAMED])
@@ -123,7 +123,7 @@ def retries(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding
             warning(
                 check,
                 f"`{setting}` {stated}, too few for {names}{untold}: a request can fail while accounts are untried",
-                place,
+                at,
                 hint=f"Set {'router_settings.num_retries' if setting == 'num_retries' else f'`{setting}`'} "
                 f"to {most - 1}.",
             )
@@ -149,8 +149,7 @@ def _limits(config: ProxyConfig, group: str, default: int, where: str) -> Iterat
     own = [(int(member.params["num_retries"]), member.index) for member in members if _has_own_retries(member)]
     if own:
         value, index = min(own)
-        place = config.where("model_list", index, "litellm_params", "num_retries")
-        yield "litellm_params.num_retries", value, place
+        yield "litellm_params.num_retries", value, config.where("model_list", index, "litellm_params", "num_retries")
     if len(own) < len(members):
         yield "num_retries", default, where
     policies = config.section("router_settings").get("model_group_retry_policy")

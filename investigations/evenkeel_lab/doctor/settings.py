@@ -82,7 +82,7 @@ def master_key(config: ProxyConfig, environment: Mapping[str, str]) -> Finding:
         what = "it is a well-known one" if key.strip() else "it is empty"
     hint = "Set LITELLM_MASTER_KEY to `sk-` and a long random text, and refer to it as os.environ/LITELLM_MASTER_KEY."
     if general.get(PERMIT_SETTING) is True or environment.get(PERMIT_VARIABLE, "").strip().lower() == "true":
-        return warning(check, f"{what}, and the proxy is told to start nevertheless", where, hint=hint)
+        return warning(check, f"{what}, and a setting lets the proxy start nevertheless", where, hint=hint)
     return error(check, f"{what}: the proxy would refuse to start", where, hint=hint)
 
 

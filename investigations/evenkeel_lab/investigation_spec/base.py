@@ -1,4 +1,4 @@
-"""What all parts of a file have in common: every field says what it is, and one that is not there is refused."""
+"""Base of all tables of `investigation.toml` and `study.toml`: fields are described, unknown ones rejected."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Part(BaseModel):
-    """Anything in the file."""
+    """A table of the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod
-    def _true_is_no_number(cls, told: Any, info: ValidationInfo) -> Any:
+    def _true_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
         is_switch = cls.model_fields[info.field_name or ""].annotation is bool
-        if isinstance(told, bool) != is_switch:
-            raise ValueError("this is true or false" if is_switch else "true and false are no values of this")
-        return told
+        if isinstance(value, bool) != is_switch:
+            raise ValueError("expected true or false" if is_switch else "expected a value, got true or false")
+        return value

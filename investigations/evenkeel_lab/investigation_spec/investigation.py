@@ -1,4 +1,4 @@
-"""What an `investigation.toml` may say. Every field says what it is; a field that is not here is refused."""
+"""Schema of `investigation.toml`. Every field has a description; unknown fields are rejected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pydantic import (
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.investigation_spec.arm import Arm, Kind
 from evenkeel_lab.investigation_spec.base import Amount, Effect, Name, Part, Text
-from evenkeel_lab.investigation_spec.validation_errors import hint, what
+from evenkeel_lab.investigation_spec.validation_errors import describe, hint
 from evenkeel_lab.stats import Margin, Scale, check_looks
 from evenkeel_lab.stats.metrics import METRICS, Metric, metric_named
 from evenkeel_load.arrivals import CLOSED
@@ -27,50 +27,56 @@ from evenkeel_load.options import OPTIONS, SHARED
 from evenkeel_load.plan import make_plan
 from evenkeel_load.scenario import SCENARIOS
 
-# Names that the engine gives to arms of its own.
+# Arms that the runner adds: a second baseline, and the mock without a proxy.
 AGAIN, DIRECT = "again", "direct"
-OF_FUNCTIONS = "value"
+FUNCTION_METRIC = "value"
 
 
 class Design(StrEnum):
-    """How the two runs of a pair come about."""
+    """Designs of a pair of runs."""
 
     DUETS = "duets"
-    """At the same moment, each proxy on a core of its own; they take turns on all of them."""
+    """Both at the same time, each proxy on its own cores; they swap cores regularly."""
     ALTERNATING = "alternating"
     """One after the other, in random order."""
 
 
 class Subjects(StrEnum):
-    """For how long a proxy lives."""
+    """Lifetimes of a proxy."""
 
     KEPT = "kept"
-    """All of them stay up side by side, for the whole session."""
+    """All proxies run side by side, for the whole session."""
     FRESH = "fresh"
-    """Each is booted anew, with an empty database, for each pair."""
+    """Each pair has new proxies, with empty databases."""
 
 
 class Load(Part):
-    """What each run sends: the options of `evenkeel load`."""
+    """The load of each run: the options of `evenkeel load`."""
 
-    scenario: str = Field("chat", description="Which requests: chat, stream, compact, mixed or soak.")
-    users: PositiveInt = Field(20, description="Simulated users; of a closed load, so many requests at a time.")
-    arrivals: str = Field("closed", description="When requests are sent: closed, constant, poisson, gamma or ramp.")
+    scenario: str = Field("chat", description="The kind of requests: chat, stream, compact, mixed or soak.")
+    users: PositiveInt = Field(
+        20, description="Simulated users. In a closed load, this is the number of requests in flight."
+    )
+    arrivals: str = Field("closed", description="The arrival process: closed, constant, poisson, gamma or ramp.")
     rate_to: PositiveFloat | None = Field(None, description="The rate at which a ramp ends.")
-    cv: PositiveFloat | None = Field(None, description="How much the gaps of gamma arrivals vary.")
-    requests: PositiveInt | None = Field(None, description="How many requests a run has.")
-    duration: PositiveFloat | None = Field(None, description="For how many seconds a run lasts.")
-    rate: PositiveFloat | None = Field(None, description="Requests a second, of an open load.")
-    user_mode: str = Field("none", description="What stands in the field user: none, sequential, random or created.")
-    requests_per_user: int | None = Field(None, ge=0, description="How many requests keep an id; 0: all.")
-    key_mode: str = Field("shared", description="One API key for all (shared), or one for each user (per-user).")
-    payload_bytes: PositiveInt | None = Field(None, description="The size of what is said to the model.")
-    prompts: int | None = Field(None, ge=0, description="How many different prompts there are; 0: each its own.")
-    models: str | None = Field(None, description="Which models are asked for: gpt-4o, or gpt-4o=3,gpt-4o-mini=1.")
-    max_tokens: int | None = Field(None, ge=0, description="How long an answer may be; 0: as long as it is.")
+    cv: PositiveFloat | None = Field(
+        None, description="The coefficient of variation of the gaps between gamma arrivals."
+    )
+    requests: PositiveInt | None = Field(None, description="Requests of a run.")
+    duration: PositiveFloat | None = Field(None, description="Seconds of a run.")
+    rate: PositiveFloat | None = Field(None, description="Requests per second of an open load.")
+    user_mode: str = Field("none", description="The values of the field `user`: none, sequential, random or created.")
+    requests_per_user: int | None = Field(None, ge=0, description="Requests with the same user id; 0: all.")
+    key_mode: str = Field("shared", description="One API key for all users (shared), or one for each (per-user).")
+    payload_bytes: PositiveInt | None = Field(None, description="The size of a prompt in bytes.")
+    prompts: int | None = Field(None, ge=0, description="The number of different prompts; 0: each request has its own.")
+    models: str | None = Field(
+        None, description="The models of the requests, with weights: gpt-4o, or gpt-4o=3,gpt-4o-mini=1."
+    )
+    max_tokens: int | None = Field(None, ge=0, description="The maximum length of an answer in tokens; 0: no maximum.")
 
     @model_validator(mode="after")
-    def _ends(self) -> Self:
+    def _is_valid_load(self) -> Self:
         if self.requests is None and self.duration is None:
             raise ValueError("a run needs `requests` or `duration`")
         if self.scenario not in SCENARIOS:
@@ -86,180 +92,191 @@ class Load(Part):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `evenkeel load` is told."""
+        """The options that are set, by name."""
         return self.model_dump(exclude={"scenario", "users"}, exclude_none=True)
 
 
 class Mock(Part):
     """The provider behind the proxies."""
 
-    seed: int = Field(7, ge=0, description="What its latencies are drawn from, the same for both arms.")
+    seed: int = Field(7, ge=0, description="The seed of its latencies, the same for both arms.")
     latency: dict[str, Any] = Field({"ttft_ms": 50}, description="Its latency model; see docs/mock.md.")
-    workers: PositiveInt = Field(1, description="How many processes it has.")
+    workers: PositiveInt = Field(1, description="The number of its processes.")
 
 
 class Session(Part):
-    """How the runs are arranged."""
+    """The plan of a session's runs."""
 
-    design: Design = Field(Design.DUETS, description="How the runs of a pair come about: duets or alternating.")
+    design: Design = Field(Design.DUETS, description="The design of a pair of runs: duets or alternating.")
     subjects: Subjects = Field(Subjects.KEPT, description="Whether proxies are kept for all pairs, or fresh for each.")
-    looks: list[PositiveInt] = Field([6, 12, 24], description="After how many pairs it may be judged.")
+    looks: list[PositiveInt] = Field(
+        [6, 12, 24], description="The numbers of pairs after which the session may be judged."
+    )
     seconds: PositiveFloat | None = Field(
         None,
-        description="How long it may take once all is installed: no further pair is begun that would end later, unless "
-        "there are too few for a verdict; then it may take half as long again.",
+        description="The maximum duration once everything is installed. No pair that would end later begins, unless a "
+        "verdict needs it; then the session may take half as long again.",
     )
-    seed: int = Field(1, ge=0, description="What orders, cores and arrivals are drawn from.")
+    seed: int = Field(1, ge=0, description="The seed of orders, cores and arrivals.")
     warm_up: NonNegativeFloat = Field(
         5.0,
-        description="Seconds of each window in which a subject is loaded until it is warm, if it is not requests that "
-        "end its load; 0: it is met cold.",
+        description="Seconds of each window of a subject's warm-up, if its load has a duration; 0: no warm-up.",
     )
-    noise: bool = Field(default=True, description="Whether a second baseline and the mock itself are measured too.")
+    noise: bool = Field(default=True, description="Whether a second baseline and the mock alone are measured too.")
 
     @model_validator(mode="after")
-    def _looks_are_looks(self) -> Self:
+    def _looks_are_valid(self) -> Self:
         check_looks(self.looks)
         return self
 
 
-class Judged(Part):
-    """A figure, and from where on a difference of it matters."""
+class JudgedMetric(Part):
+    """A metric, and the smallest difference of it that matters."""
 
-    margin: float = Field(gt=0, lt=10, description="A share of the baseline, or of a share so many: 0.05 is 5 %.")
-    floor: float = Field(0.0, ge=0, description="What never matters, in the figure's own unit.")
-    primary: bool = Field(default=False, description="Whether this figure decides; exactly one does.")
-    about: str = Field("", description="What a function's own figure is.")
-    unit: str = Field("", description="And in which unit it is.")
-    is_part: bool = Field(default=False, description="Whether that of an arm is told as a part of the baseline's.")
+    margin: float = Field(
+        gt=0, lt=10, description="A share of the baseline; of a metric that is a share, points: 0.05 is 5 %."
+    )
+    floor: float = Field(0.0, ge=0, description="A difference that never matters, in the metric's own unit.")
+    primary: bool = Field(default=False, description="Whether this metric decides; exactly one does.")
+    about: str = Field("", description="A description of a function's metric.")
+    unit: str = Field("", description="The unit of a function's metric.")
+    is_part: bool = Field(default=False, description="Whether an arm's value is shown as a part of the baseline's.")
 
 
 class Gates(Part):
-    """What invalidates a run, beside what `evenkeel load` itself calls rig-limited."""
+    """Bounds outside of which a run is invalid, besides those of `evenkeel load` itself (rig-limited)."""
 
     throttled: float = Field(
-        0.02, ge=0, le=1, description="For which share of a run the machine may take the CPU away."
+        0.02,
+        ge=0,
+        le=1,
+        description="The share of a run for which the CPU may be taken away by the machine or a quota.",
     )
     settled: float = Field(
         0.05,
         gt=0,
         le=1,
-        description="By which share the last three windows of a warm-up may vary (their CV); 1: one window is enough.",
+        description="The coefficient of variation that the last three windows of a warm-up may have; 1: one window is "
+        "enough.",
     )
-    mock: float = Field(0.85, gt=0, le=1, description="How busy the mock may be: a share of a core for each worker.")
-    invalid: float = Field(0.2, ge=0, lt=1, description="Which share of pairs may be invalid before the session is.")
+    mock: float = Field(0.85, gt=0, le=1, description="The share of a core that each worker of the mock may use.")
+    invalid: float = Field(0.2, ge=0, lt=1, description="The share of pairs that may be invalid before the session is.")
 
 
 class Expected(Part):
-    """What somebody else found, to be set beside."""
+    """A published finding, shown beside ours."""
 
-    source: Text = Field(description="Where it is from.")
-    claim: Text = Field(description="What it says.")
-    arm: Name = Field(description="Which arm it is about, against the baseline.")
-    figures: dict[str, Effect] = Field({}, description="Effects that were claimed: 0.27 is 27 % more, or points.")
+    source: Text = Field(description="Its source.")
+    claim: Text = Field(description="Its statement.")
+    arm: Name = Field(description="The arm that it is about, against the baseline.")
+    figures: dict[str, Effect] = Field({}, description="The published effects by metric: 0.27 is 27 % more, or points.")
     runs: dict[Name, dict[str, list[Amount]]] = Field(
-        {}, description="What was published of single runs: by arm, then by figure, in its own unit."
+        {}, description="The published values of single runs: by arm, then by metric, in its own unit."
     )
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _has_figures_or_runs(self) -> Self:
         if not self.figures and not self.runs:
-            raise ValueError("what was expected has `figures` or `runs`")
+            raise ValueError("a published finding has `figures` or `runs`")
         return self
 
 
 class Switch(Part):
-    """One thing of the full arm that may be taken away, to learn its share of the cost."""
+    """A part of the full arm that can be switched off, to measure its share of the cost."""
 
-    about: Text = Field(description="What is taken away.")
-    arm: Name = Field(description="The arm that lacks it.")
+    about: Text = Field(description="The part that is switched off.")
+    arm: Name = Field(description="The arm without it.")
 
 
 class Ablation(Part):
-    """What the cost of one arm is made of; the arm that has nothing of it is the baseline."""
+    """An ablation: shares of the cost of one arm. The baseline is the arm without any of its parts."""
 
-    full: Name = Field(description="The arm that has everything.")
+    full: Name = Field(description="The arm with all parts.")
     switches: dict[Name, Switch] = Field(
-        description="What may be taken away, each by its name, in the order of the chart.", min_length=1
+        description="The parts that can be switched off, by name, in the order of the chart.", min_length=1
     )
 
 
 class Queue(Part):
-    """Arms that differ in how many users they have, to be compared with what a queue would do."""
+    """Arms with different numbers of users, compared with a queueing model."""
 
-    arms: list[Name] = Field(description="Which arms; of a closed load, each with other `users`.", min_length=3)
+    arms: list[Name] = Field(
+        description="The arms, each with a closed load and another number of `users`.", min_length=3
+    )
 
 
 class Investigation(Part):
     """All of the file."""
 
     title: Text = Field(description="A few words.")
-    question: Text = Field(description="What is asked.")
-    hypothesis: Text = Field(description="What is believed beforehand, and why.")
+    question: Text = Field(description="The question.")
+    hypothesis: Text = Field(description="The expected result and its reason, written before measuring.")
     baseline: Name = Field(description="The arm that all others are compared with.")
-    arms: dict[Name, Arm] = Field(description="What is compared, each by its name.", min_length=1)
-    load: Load = Field(Load(requests=500), description="What each run sends.")
+    arms: dict[Name, Arm] = Field(description="The subjects that are compared, by name.", min_length=1)
+    load: Load = Field(Load(requests=500), description="The load of each run.")
     mock: Mock = Field(Mock(), description="The provider behind the proxies.")
-    session: Session = Field(Session(), description="How the runs are arranged.")
-    figures: dict[str, Judged] = Field(description="What is judged, with margins fixed beforehand.", min_length=1)
-    gates: Gates = Field(Gates(), description="What makes a run invalid.")
-    expected: list[Expected] = Field([], description="What somebody else found.")
+    session: Session = Field(Session(), description="The plan of the session's runs.")
+    figures: dict[str, JudgedMetric] = Field(
+        description="The metrics that are judged, with margins fixed beforehand.", min_length=1
+    )
+    gates: Gates = Field(Gates(), description="Bounds outside of which a run is invalid.")
+    expected: list[Expected] = Field([], description="Published findings.")
     criteria: dict[Name, dict[str, Amount]] = Field(
         {},
-        description="What an arm has to keep to: by arm, then by figure, at most so much; of throughput, at least.",
+        description="Bounds by arm, then by metric: the maximum, and of throughput the minimum.",
     )
-    ablation: Ablation | None = Field(None, description="What the cost of one arm is made of.")
-    queue: Queue | None = Field(None, description="Which arms are compared with what a queue would do.")
+    ablation: Ablation | None = Field(None, description="The shares of the cost of one arm.")
+    queue: Queue | None = Field(None, description="The arms that are compared with a queueing model.")
 
     @model_validator(mode="after")
-    def _everything_that_is_named_is_there(self) -> Self:
+    def _names_exist(self) -> Self:
         for name in (AGAIN, DIRECT):
             if name in self.arms:
-                raise ValueError(f"the engine has an arm {name!r} of its own")
+                raise ValueError(f"the arm {name!r} is the runner's own: choose another name")
         for name in self._arms_named():
             if name not in self.arms:
                 raise ValueError(f"there is no arm {name!r}", nearest(name, self.arms))
-        for name in self._figures_named():
+        for name in self._metrics_named():
             if name not in METRICS:
-                raise ValueError(f"there is no figure {name!r}", nearest(name, METRICS))
+                raise ValueError(f"there is no metric {name!r}", nearest(name, METRICS))
         return self
 
     @model_validator(mode="after")
-    def _loads_of_arms_are_loads(self) -> Self:
+    def _loads_of_arms_are_valid(self) -> Self:
         for name, arm in self.arms.items():
             try:
                 load = self.load_of(name)
             except ValidationError as error:
                 first = error.errors()[0]
-                raise ValueError(what(first, "arms", name, "load"), hint(Load, first)) from error
+                raise ValueError(describe(first, "arms", name, "load"), hint(Load, first)) from error
             if arm.bare and (load.user_mode == "created" or load.key_mode != SHARED):
                 raise ValueError(f"arms.{name} is bare: without a database there are no users, and no keys")
         return self
 
     @model_validator(mode="after")
-    def _queue_is_one(self) -> Self:
+    def _queue_is_valid(self) -> Self:
         arms = self.queue.arms if self.queue else []
         loads = [self.load_of(name) for name in arms]
-        if any(one.arrivals != CLOSED for one in loads):
-            raise ValueError("queue: its users wait for their answers", f'Give its arms arrivals = "{CLOSED}".')
-        if len({one.users for one in loads}) < len(arms):
-            raise ValueError("queue: each of its arms has other users")
+        if any(load.arrivals != CLOSED for load in loads):
+            raise ValueError("queue: its arms need a closed load", f'Give its arms arrivals = "{CLOSED}".')
+        if len({load.users for load in loads}) < len(arms):
+            raise ValueError("queue: each of its arms needs another number of users")
         if any(self.arms[name].workers > 1 for name in arms):
-            raise ValueError("queue: it has one server", "Give its arms one worker each.")
+            raise ValueError("queue: the model has one server", "Give each of its arms one worker.")
         return self
 
     @model_validator(mode="after")
-    def _figures_can_be_judged(self) -> Self:
-        if sum(one.primary for one in self.figures.values()) != 1:
-            raise ValueError("exactly one figure is primary")
-        for name, one in self.figures.items():
-            if name != OF_FUNCTIONS and (one.about or one.unit or one.is_part):
+    def _metrics_can_be_judged(self) -> Self:
+        if sum(judged.primary for judged in self.figures.values()) != 1:
+            raise ValueError("exactly one metric is primary")
+        for name, judged in self.figures.items():
+            if name != FUNCTION_METRIC and (judged.about or judged.unit or judged.is_part):
                 raise ValueError(f"figures.{name} is known already", "Leave out `about`, `unit` and `is_part`.")
-            if one.floor and METRICS[name].usual.scale is Scale.POINTS:
+            if judged.floor and METRICS[name].usual.scale is Scale.POINTS:
                 raise ValueError(f"figures.{name} is a share", "Its margin is in points already: leave out the floor.")
         functions = {arm.subject is Kind.FUNCTION for arm in self.arms.values()}
-        if len(functions) > 1 or functions != {name == OF_FUNCTIONS for name in self.figures}:
-            raise ValueError(f"functions have the figure {OF_FUNCTIONS} and no other, and nothing else has it")
+        if len(functions) > 1 or functions != {name == FUNCTION_METRIC for name in self.figures}:
+            raise ValueError(f"functions have the metric {FUNCTION_METRIC} and no other, and no other subject has it")
         return self
 
     @model_validator(mode="after")
@@ -267,36 +284,38 @@ class Investigation(Part):
         if len(self.arms) == 1 and not (self.session.noise and self.arms[self.baseline].subject is Kind.PROXY):
             raise ValueError("there is nothing to compare: a single arm, and no second baseline beside it")
         if len({self.baseline, *self._ablated()}) != 1 + len(self._ablated()):
-            raise ValueError("the baseline, an ablation's full arm and its switches' arms are each another arm")
+            raise ValueError("the baseline, an ablation's full arm and its switches' arms must be different arms")
         return self
 
     def _arms_named(self) -> list[str]:
-        found = [self.baseline, *self._ablated(), *(self.queue.arms if self.queue else []), *self.criteria]
-        for one in self.expected:
-            found += [one.arm, *one.runs]
-        return found
+        names = [self.baseline, *self._ablated(), *(self.queue.arms if self.queue else []), *self.criteria]
+        for finding in self.expected:
+            names += [finding.arm, *finding.runs]
+        return names
 
-    def _figures_named(self) -> list[str]:
-        found = list(self.figures)
-        for one in self.expected:
-            found += [*one.figures, *(name for told in one.runs.values() for name in told)]
-        return [*found, *(name for bounds in self.criteria.values() for name in bounds)]
+    def _metrics_named(self) -> list[str]:
+        names = list(self.figures)
+        for finding in self.expected:
+            names += [*finding.figures, *(name for values in finding.runs.values() for name in values)]
+        return [*names, *(name for bounds in self.criteria.values() for name in bounds)]
 
     def _ablated(self) -> list[str]:
-        return [self.ablation.full, *(one.arm for one in self.ablation.switches.values())] if self.ablation else []
+        return (
+            [self.ablation.full, *(switch.arm for switch in self.ablation.switches.values())] if self.ablation else []
+        )
 
     @property
     def comparisons(self) -> list[tuple[str, str]]:
-        """Which arms are compared with which."""
-        found = [(self.baseline, name) for name in self.arms if name != self.baseline]
+        """The pairs of arms that are compared."""
+        pairs = [(self.baseline, name) for name in self.arms if name != self.baseline]
         if self.ablation:
-            found += [(self.ablation.full, switch.arm) for switch in self.ablation.switches.values()]
-        # Of a function there is no second process that could differ.
+            pairs += [(self.ablation.full, switch.arm) for switch in self.ablation.switches.values()]
+        # A second process of a function cannot differ.
         noise = self.session.noise and self.arms[self.baseline].subject is Kind.PROXY
-        return [*found, *([(self.baseline, AGAIN)] if noise else [])]
+        return [*pairs, *([(self.baseline, AGAIN)] if noise else [])]
 
     def arm(self, name: str) -> Arm | None:
-        """Return an arm; of the engine's own, the baseline for the second one, and none for the mock alone."""
+        """Return an arm by name: for the second baseline the baseline, for the mock alone `None`."""
         return self.arms.get(name, self.arms[self.baseline] if name == AGAIN else None)
 
     def warm_up_of(self, arm: str) -> float:
@@ -305,27 +324,30 @@ class Investigation(Part):
         return self.session.warm_up if own is None or own.warm_up is None else own.warm_up
 
     def load_of(self, arm: str) -> Load:
-        """Return what is sent to an arm; to the engine's own, what the baseline gets."""
+        """Return the load of an arm. The runner's own arms have that of the baseline."""
         own = self.arm(arm)
         return Load.model_validate(self.load.model_dump() | own.load) if own and own.load else self.load
 
     @property
     def primary(self) -> str:
-        """The figure that decides."""
-        return next(name for name, one in self.figures.items() if one.primary)
+        """The name of the metric that decides."""
+        return next(name for name, judged in self.figures.items() if judged.primary)
 
     @property
     def described(self) -> dict[str, Metric]:
-        """What each figure is: that of a function in this file's words."""
+        """Descriptions of all metrics. This file describes the metric of a function."""
         return METRICS | {
-            name: replace(METRICS[name], about=one.about or METRICS[name].about, unit=one.unit, is_part=one.is_part)
-            for name, one in self.figures.items()
-            if name == OF_FUNCTIONS
+            name: replace(
+                METRICS[name], about=judged.about or METRICS[name].about, unit=judged.unit, is_part=judged.is_part
+            )
+            for name, judged in self.figures.items()
+            if name == FUNCTION_METRIC
         }
 
     @property
     def margins(self) -> dict[str, Margin]:
-        """From where on a difference of each figure matters."""
+        """The smallest difference that matters, by metric."""
         return {
-            name: Margin(metric_named(name).usual.scale, one.margin, one.floor) for name, one in self.figures.items()
+            name: Margin(metric_named(name).usual.scale, judged.margin, judged.floor)
+            for name, judged in self.figures.items()
         }

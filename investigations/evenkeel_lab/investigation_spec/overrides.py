@@ -1,4 +1,4 @@
-"""An investigation, changed on the command line: the file stays as it is."""
+"""Overrides of an investigation on the command line. The file does not change."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-# Of a run's own time: who chose that has chosen it after what the subject does now and then, every ten or fifteen
-# seconds. Runs much shorter than that meet it by turns, and pair after pair in the same one of two that are the same.
+# Shares of a run's own duration. A proxy does some work every ten or fifteen seconds, and durations are chosen for it:
+# of two equal arms, much shorter runs would meet that work in the same one, pair after pair.
 QUICK_SHARE, QUICK_LEAST = 1 / 6, 4.0
 QUICK_WINDOW = 2.0
-# The last look of what is to have as many pairs as there is time for.
+# The last look of a session that has as many pairs as there is time for.
 QUICK_PAIRS = 24
-# Of each user, where it is not time that ends a run.
+# Requests of each user, if a run has no duration.
 QUICK_REQUESTS = 10
-# Windows so short differ by chance; and a first impression has no time for many.
+# Short windows differ by chance, and a first impression has no time for many.
 QUICK_SETTLED = 0.15
-# Where a clock runs, one window has to do, which is longer for it.
+# A session with a time limit has one longer window.
 ANY, ONLY_WINDOW = 1.0, 5.0
-# What a run takes beside its load, to begin, to end, and to read counters; and a proxy until it is warm.
+# Seconds of a run besides its load (to begin, to end, to read counters), and of a proxy's boot and warm-up.
 BESIDE_RUN, UNTIL_WARM = 5.0, 12.0
 
 
 def with_pairs(investigation: Investigation, pairs: int) -> Investigation:
-    """Return the same with another last look."""
+    """Return the investigation with `pairs` as its last look."""
     looks = [look for look in investigation.session.looks if look < pairs]
     return _changed(investigation, session={"looks": [*looks[-2:], pairs]})
 
 
 def quickly(investigation: Investigation, seconds: float | None = None) -> Investigation:
-    """Return the same with short runs: as few as have a verdict at all, or as many as there is time for."""
+    """Return the investigation with short runs: with the fewest pairs for a verdict, or as many as `seconds` allow."""
     within, window = (QUICK_SETTLED, QUICK_WINDOW) if seconds is None else (ANY, ONLY_WINDOW)
     session: dict[str, Any] = {"warm_up": min(investigation.session.warm_up, window)}
     if seconds is None:
         session |= {"looks": [LEAST_PAIRS]}
     else:
-        # No time for a noise floor either, if there is anything else to compare.
+        # There is no time for a noise floor, unless nothing else is compared.
         noise = investigation.session.noise and len(investigation.arms) == 1
         session |= {"looks": [QUICK_PAIRS], "seconds": seconds, "noise": noise}
     return _changed(
@@ -55,54 +55,54 @@ def quickly(investigation: Investigation, seconds: float | None = None) -> Inves
 
 
 def least_seconds(investigation: Investigation) -> float:
-    """Return for about how long a quick session has to last, so that it has a verdict."""
-    asked = quickly(investigation, seconds=1.0)
-    together = max if asked.session.design is Design.DUETS else sum
-    runs = [together(asked.load_of(name).duration or QUICK_LEAST for name in pair) for pair in asked.comparisons]
-    met = [asked.arm(name) for pair in asked.comparisons for name in pair]
-    proxies = sum(arm is not None and arm.subject is Kind.PROXY for arm in met)
-    booted = LEAST_PAIRS * proxies if asked.session.subjects is Subjects.FRESH else proxies
+    """Return an estimate of the shortest duration in seconds of a quick session with a verdict."""
+    quick = quickly(investigation, seconds=1.0)
+    together = max if quick.session.design is Design.DUETS else sum
+    runs = [together(quick.load_of(name).duration or QUICK_LEAST for name in pair) for pair in quick.comparisons]
+    arms = [quick.arm(name) for pair in quick.comparisons for name in pair]
+    proxies = sum(arm is not None and arm.subject is Kind.PROXY for arm in arms)
+    booted = LEAST_PAIRS * proxies if quick.session.subjects is Subjects.FRESH else proxies
     return LEAST_PAIRS * sum(BESIDE_RUN + seconds for seconds in runs) + UNTIL_WARM * booted
 
 
 def _quick_arm(investigation: Investigation, name: str, window: float) -> dict[str, Any]:
     arm, load = investigation.arms[name], investigation.load_of(name)
     own = {field: getattr(load, field) for field in arm.load}
-    told = arm.model_dump() | {"load": own | _shorter(own, load.users)}
-    return told if arm.warm_up is None else told | {"warm_up": min(arm.warm_up, window)}
+    fields = arm.model_dump() | {"load": own | _shorter(own, load.users)}
+    return fields if arm.warm_up is None else fields | {"warm_up": min(arm.warm_up, window)}
 
 
 def _shorter(load: Mapping[str, Any], users: int) -> dict[str, Any]:
-    """Return what of a load is to be shorter."""
+    """Return the fields of a load that become smaller, with their new values."""
     seconds, requests = load.get("duration"), load.get("requests")
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if seconds:
-        found["duration"] = min(seconds, max(QUICK_LEAST, seconds * QUICK_SHARE))
+        fields["duration"] = min(seconds, max(QUICK_LEAST, seconds * QUICK_SHARE))
     if requests:
-        found["requests"] = min(requests, QUICK_REQUESTS * users)
-    return found
+        fields["requests"] = min(requests, QUICK_REQUESTS * users)
+    return fields
 
 
 def with_versions(investigation: Investigation, versions: Sequence[str]) -> Investigation:
-    """Return the same with every proxy in each of these versions; with one, the arms keep their names."""
+    """Return the investigation with each proxy once for each version. Those of the first version keep their names."""
     if not versions:
         return investigation
     for version in versions:
         require_allowed(version)
-    told = investigation.model_dump()
+    fields = investigation.model_dump()
     arms: dict[str, Any] = {}
     for version in versions:
-        for name, arm in told["arms"].items():
+        for name, arm in fields["arms"].items():
             if arm["subject"] != Kind.PROXY:
                 arms[name] = arm
                 continue
             own = name if version == versions[0] else f"{name}-{version.replace('.', '-')}"
             arms[own] = arm | {"litellm": version}
-    return Investigation.model_validate(told | {"arms": arms})
+    return Investigation.model_validate(fields | {"arms": arms})
 
 
 def _changed(investigation: Investigation, **tables: dict[str, Any]) -> Investigation:
-    told = investigation.model_dump()
-    for name, fields in tables.items():
-        told[name] |= fields
-    return Investigation.model_validate(told)
+    fields = investigation.model_dump()
+    for name, values in tables.items():
+        fields[name] |= values
+    return Investigation.model_validate(fields)

@@ -1,11 +1,13 @@
-"""What a book points at in its chapters: by fields of a table, or by a quotation in its words.
+"""References of a study to measured values: by the fields of a table, or by a quotation in a text.
 
-`{bug: stock, throughput}` is what the arm does to the figure against the chapter's baseline; `{mends: cached_budgets
-against stock, p50}` against another arm; `{share_3: pick, value as a share}` which part the arm's figure is of the
-other's; `{wal_reads: wal, value as a factor}` how many times the arm's figure the other's is, as speed is told;
-`{dead: late_1, value as measured}` how large the arm's figure is by itself; `{parts: share of budgets}` what a switch
-explains of the cost that the chapter takes apart. Whoever writes words about what was measured so writes no number by
-hand.
+A quotation is replaced by the measured value, so that texts contain no numbers written by hand:
+
+- `{bug: stock, throughput}`: the effect of the arm on the metric, against the chapter's baseline;
+- `{mends: cached_budgets against stock, p50}`: against another arm;
+- `{share_3: pick, value as a share}`: the arm's value as a share of the baseline's;
+- `{wal_reads: wal, value as a factor}`: the baseline's value as a multiple of the arm's, as speeds are compared;
+- `{dead: late_1, value as measured}`: the arm's value itself;
+- `{parts: share of budgets}`: the share of a cost that a switch of the chapter's ablation explains.
 """
 
 from __future__ import annotations
@@ -28,76 +30,76 @@ QUOTATION = re.compile(r"\{([^{}]*)\}")
 NAMED = NAME.strip("^$")
 EFFECT = re.compile(
     rf"(?P<chapter>{NAMED}): (?P<arm>{NAMED})(?: against (?P<against>{NAMED}))?, (?P<figure>\S+)"
-    r"(?: as (?:a )?(?P<told>share|factor|measured))?"
+    r"(?: as (?:a )?(?P<form>share|factor|measured))?"
 )
 SHARE = re.compile(rf"(?P<chapter>{NAMED}): share of (?P<switch>{NAMED})")
 GRAMMAR = (
-    "Write {CHAPTER: ARM, FIGURE}, {CHAPTER: ARM against ARM, FIGURE}, either with `as a share` or `as a factor` after "
-    "the figure, {CHAPTER: ARM, FIGURE as measured}, or {CHAPTER: share of SWITCH}."
+    "Write {CHAPTER: ARM, METRIC}, {CHAPTER: ARM against ARM, METRIC}, either with `as a share` or `as a factor` after "
+    "the metric, {CHAPTER: ARM, METRIC as measured}, or {CHAPTER: share of SWITCH}."
 )
 
 
-def check_figure(name: str) -> None:
-    """Raise for what is no figure."""
+def check_metric(name: str) -> None:
+    """Raise `ValueError` if there is no metric of this name."""
     if name not in METRICS:
-        raise ValueError(f"there is no figure {name!r}", nearest(name, METRICS))
+        raise ValueError(f"there is no metric {name!r}", nearest(name, METRICS))
 
 
-class Telling(StrEnum):
-    """How two arms, or one of them, are told."""
+class Form(StrEnum):
+    """Forms of a quoted value."""
 
     EFFECT = "effect"
-    """How much larger or smaller the arm's figure is than the other's."""
+    """The relative difference of the arm's value from the other's."""
     SHARE = "share"
-    """Which part of the other's it is."""
+    """The arm's value as a share of the other's."""
     FACTOR = "factor"
-    """How many times as large the other's is: of a time, how many times as fast the arm is."""
+    """The other's value as a multiple of the arm's: of a time, the speed-up."""
     MEASURED = "measured"
-    """How large it is, whatever the other's is."""
+    """The arm's value itself."""
 
 
-RATIOS = (Telling.SHARE, Telling.FACTOR)
+RATIOS = (Form.SHARE, Form.FACTOR)
 
 
 class Finding(Part):
-    """What one arm of a chapter shows in one figure, against another one."""
+    """A metric of one arm of a chapter, against another arm."""
 
-    chapter: Name = Field(description="In which chapter it is measured.")
+    chapter: Name = Field(description="The chapter that measures it.")
     arm: Name = Field(description="The arm.")
-    against: Name | None = Field(None, description="The arm that it has met there; if not given, the baseline.")
-    figure: str = Field(description="The figure that tells.")
-    told: Telling = Field(Telling.EFFECT, description="How it is told: as an effect, a share or a factor.")
+    against: Name | None = Field(None, description="The arm that it is compared with; by default the baseline.")
+    figure: str = Field(description="The metric.")
+    form: Form = Field(Form.EFFECT, description="The form of its value: effect, share or factor.")
 
     @model_validator(mode="after")
-    def _figure_is_one(self) -> Self:
-        check_figure(self.figure)
-        if self.told in RATIOS and METRICS[self.figure].usual.scale is Scale.POINTS:
-            raise ValueError(f"{self.figure} is a share itself", f"Leave `as a {self.told}` out.")
-        if self.told is Telling.MEASURED and self.against:
+    def _is_valid_finding(self) -> Self:
+        check_metric(self.figure)
+        if self.form in RATIOS and METRICS[self.figure].usual.scale is Scale.POINTS:
+            raise ValueError(f"{self.figure} is a share itself", f"Leave `as a {self.form}` out.")
+        if self.form is Form.MEASURED and self.against:
             raise ValueError(f"{self.figure} as measured is {self.arm}'s own", f"Leave `against {self.against}` out.")
         return self
 
 
 class Share(Part):
-    """What a switch explains of the cost that a chapter takes apart."""
+    """The share of a cost that a switch of a chapter's ablation explains."""
 
     chapter: Name
     switch: Name
 
 
-def quotations(words: str) -> Iterator[Finding | Share]:
-    """Yield what a text quotes."""
-    rest = QUOTATION.sub("", words)
-    if stray := next((one for one in rest if one in "{}"), None):
+def quotations(text: str) -> Iterator[Finding | Share]:
+    """Yield the quotations of a text."""
+    rest = QUOTATION.sub("", text)
+    if stray := next((character for character in rest if character in "{}"), None):
         raise ValueError(f"a brace stands alone: {stray}{rest.partition(stray)[2][:20]}", GRAMMAR)
-    yield from map(quoted, QUOTATION.findall(words))
+    yield from map(quoted, QUOTATION.findall(text))
 
 
-def quoted(words: str) -> Finding | Share:
-    """Return what is meant by what stands between braces."""
-    if found := SHARE.fullmatch(words):
-        return Share.model_validate(found.groupdict())
-    if found := EFFECT.fullmatch(words):
-        check_figure(found["figure"])
-        return Finding.model_validate({name: told for name, told in found.groupdict().items() if told})
-    raise ValueError(f"{{{words}}} quotes nothing", GRAMMAR)
+def quoted(text: str) -> Finding | Share:
+    """Return the reference in a quotation, whose `text` is what stands between the braces."""
+    if match := SHARE.fullmatch(text):
+        return Share.model_validate(match.groupdict())
+    if match := EFFECT.fullmatch(text):
+        check_metric(match["figure"])
+        return Finding.model_validate({name: value for name, value in match.groupdict().items() if value})
+    raise ValueError(f"{{{text}}} is no quotation", GRAMMAR)

@@ -1,4 +1,4 @@
-"""Where investigations lie, and how they are read: strictly, with the nearest valid name for one that is none."""
+"""Find and read investigations and studies. Unknown names are rejected with the nearest valid one."""
 
 from __future__ import annotations
 
@@ -12,66 +12,67 @@ from pydantic import ValidationError
 from evenkeel_lab.errors import WrongUse, nearest
 from evenkeel_lab.investigation_spec.base import NAME, Part
 from evenkeel_lab.investigation_spec.investigation import Investigation
-from evenkeel_lab.investigation_spec.quotation import Finding, Share, Telling
-from evenkeel_lab.investigation_spec.study import Book
-from evenkeel_lab.investigation_spec.validation_errors import hint, what
+from evenkeel_lab.investigation_spec.quotation import Finding, Form, Share
+from evenkeel_lab.investigation_spec.study import Study
+from evenkeel_lab.investigation_spec.validation_errors import describe, hint
 
 T = TypeVar("T", bound=Part)
-FOLDER, FILE, BOOK = "investigations", "investigation.toml", "book.toml"
+FOLDER, FILE, STUDY = "investigations", "investigation.toml", "study.toml"
 BEGIN = "evenkeel investigate new NAME."
-# A page and a word of the command line have these names.
+# The index of reports and `evenkeel investigate new` have these names.
 TAKEN = ("index", "new")
 
 
 def home(start: Path | None = None) -> Path:
-    """Return the folder of all investigations: of the project that the current folder lies in."""
+    """Return the folder of all investigations of the project that contains the current folder."""
     start = start or Path.cwd()
-    for place in (start, *start.parents):
-        if (place / FOLDER).is_dir():
-            return place / FOLDER
+    for folder in (start, *start.parents):
+        if (folder / FOLDER).is_dir():
+            return folder / FOLDER
     raise WrongUse(f"There is no folder `{FOLDER}` here, nor above.", hint=f"Go to the project, or mkdir {FOLDER}.")
 
 
 def known(start: Path | None = None) -> dict[str, Path]:
-    """Return the folders of all investigations, by name, chapters as `book/chapter`; none where there is no project."""
+    """Return the folders of all investigations by name, chapters as `study/chapter`; nothing outside of a project."""
     try:
-        place = home(start)
+        root = home(start)
     except WrongUse:
         return {}
-    chapters = [folder / chapter for folder in books(start).values() for chapter in _chapters(folder)]
-    found = [path.parent for path in place.glob(f"*/{FILE}")] + [one for one in chapters if (one / FILE).is_file()]
-    return {folder.relative_to(place).as_posix(): folder for folder in sorted(found)}
+    chapters = [folder / chapter for folder in studies(start).values() for chapter in _chapters(folder)]
+    folders = [path.parent for path in root.glob(f"*/{FILE}")]
+    folders += [chapter for chapter in chapters if (chapter / FILE).is_file()]
+    return {folder.relative_to(root).as_posix(): folder for folder in sorted(folders)}
 
 
-def books(start: Path | None = None) -> dict[str, Path]:
-    """Return the folders of all books, by name."""
+def studies(start: Path | None = None) -> dict[str, Path]:
+    """Return the folders of all studies, by name."""
     try:
-        return {path.parent.name: path.parent for path in sorted(home(start).glob(f"*/{BOOK}"))}
+        return {path.parent.name: path.parent for path in sorted(home(start).glob(f"*/{STUDY}"))}
     except WrongUse:
         return {}
 
 
-def find_book(name: str, start: Path | None = None) -> Path | None:
-    """Return the folder of a book, named or given as a path; None if it is none."""
+def find_study(name: str, start: Path | None = None) -> Path | None:
+    """Return the folder of a study by its name or path; `None` if there is no such study."""
     given = Path(name)
-    return books(start).get(name) or (given if (given / BOOK).is_file() else None)
+    return studies(start).get(name) or (given if (given / STUDY).is_file() else None)
 
 
 def find(name: str, start: Path | None = None) -> Path:
-    """Return the folder of an investigation, named or given as a path."""
-    there = known(start)
-    if name in there:
-        return there[name]
+    """Return the folder of an investigation by its name or path."""
+    folders = known(start)
+    if name in folders:
+        return folders[name]
     given = Path(name)
     if (given / FILE).is_file():
         return given
-    book = books(start).get(name.partition("/")[0])
-    if book is not None:
-        # One that cannot be read says why.
-        there = {f"{book.name}/{chapter}": book / chapter for chapter in read_book(book).chapters}
+    study = studies(start).get(name.partition("/")[0])
+    if study is not None:
+        # If the study cannot be read, its error says why.
+        folders = {f"{study.name}/{chapter}": study / chapter for chapter in read_study(study).chapters}
     else:
-        there = there | books(start)
-    hint = nearest(name, there) if there else f"There are none here: {BEGIN}"
+        folders = folders | studies(start)
+    hint = nearest(name, folders) if folders else f"There are none here: {BEGIN}"
     raise WrongUse(f"There is no investigation {name!r}.", hint=hint)
 
 
@@ -81,63 +82,64 @@ def read(folder: Path) -> Investigation:
     return _read(Investigation, folder / FILE)
 
 
-def read_book(folder: Path) -> Book:
-    """Read a book, all of whose chapters are there."""
+def read_study(folder: Path) -> Study:
+    """Read a study, and check that its chapters exist and measure what it refers to."""
     check_name(folder.resolve().name)
-    found = _read(Book, folder / BOOK)
-    there = [path.parent.name for path in sorted(folder.glob(f"*/{FILE}"))]
-    for name in found.chapters:
-        if name not in there:
-            hint = nearest(name, there) if there else f"Each chapter is a folder with {FILE}."
-            raise WrongUse(f"{folder / BOOK}: there is no chapter {name!r}.", hint=hint)
-    chapters = {name: read(folder / name) for name in found.chapters}
-    for one in (*found.claims, *found.cures, *found.quotations):
-        chapter, where = chapters[one.chapter], f"{folder / BOOK}: {one.chapter}"
-        if isinstance(one, Share):
-            _check_share(one, chapter, where)
+    study = _read(Study, folder / STUDY)
+    existing = [path.parent.name for path in sorted(folder.glob(f"*/{FILE}"))]
+    for name in study.chapters:
+        if name not in existing:
+            hint = nearest(name, existing) if existing else f"Each chapter is a folder with {FILE}."
+            raise WrongUse(f"{folder / STUDY}: there is no chapter {name!r}.", hint=hint)
+    chapters = {name: read(folder / name) for name in study.chapters}
+    for reference in (*study.claims, *study.cures, *study.quotations):
+        chapter, where = chapters[reference.chapter], f"{folder / STUDY}: {reference.chapter}"
+        if isinstance(reference, Share):
+            _check_share(reference, chapter, where)
         else:
-            _check_finding(one, chapter, where)
-    return found
+            _check_finding(reference, chapter, where)
+    return study
 
 
-def _check_share(one: Share, chapter: Investigation, where: str) -> None:
-    """Refuse what a chapter does not take apart."""
+def _check_share(share: Share, chapter: Investigation, where: str) -> None:
+    """Raise if the chapter's ablation has no such switch."""
     switches = chapter.ablation.switches if chapter.ablation else {}
-    if one.switch not in switches:
-        hint = nearest(one.switch, switches) if switches else "It has no [ablation]."
-        raise WrongUse(f"{where} takes no {one.switch!r} apart.", hint=hint)
+    if share.switch not in switches:
+        hint = nearest(share.switch, switches) if switches else "It has no [ablation]."
+        raise WrongUse(f"{where} has no switch {share.switch!r}.", hint=hint)
 
 
-def _check_finding(one: Finding, chapter: Investigation, where: str) -> None:
-    """Refuse what a chapter cannot tell."""
-    met = (one.against or chapter.baseline, one.arm)
-    if one.told is Telling.MEASURED:
-        if one.arm not in chapter.arms:
-            raise WrongUse(f"{where} has no arm {one.arm!r}.", hint=nearest(one.arm, chapter.arms))
-    elif met not in chapter.comparisons:
-        there = "; ".join(f"{arm} against {baseline}" for baseline, arm in chapter.comparisons)
-        raise WrongUse(f"{where} never compares {met[1]!r} with {met[0]!r}.", hint=f"It compares {there}.")
-    if one.figure not in chapter.figures:
-        raise WrongUse(f"{where} does not judge {one.figure!r}.", hint=nearest(one.figure, chapter.figures))
+def _check_finding(finding: Finding, chapter: Investigation, where: str) -> None:
+    """Raise if the chapter does not measure the finding."""
+    comparison = (finding.against or chapter.baseline, finding.arm)
+    if finding.form is Form.MEASURED:
+        if finding.arm not in chapter.arms:
+            raise WrongUse(f"{where} has no arm {finding.arm!r}.", hint=nearest(finding.arm, chapter.arms))
+    elif comparison not in chapter.comparisons:
+        compared = "; ".join(f"{arm} against {baseline}" for baseline, arm in chapter.comparisons)
+        baseline, arm = comparison
+        raise WrongUse(f"{where} never compares {arm!r} with {baseline!r}.", hint=f"It compares {compared}.")
+    if finding.figure not in chapter.figures:
+        raise WrongUse(f"{where} does not judge {finding.figure!r}.", hint=nearest(finding.figure, chapter.figures))
 
 
 def name_of(folder: Path) -> str:
-    """Return the name of an investigation, wherever it lies; a chapter's begins with its book's."""
+    """Return the name of the investigation in a folder; a chapter's name begins with its study's."""
     folder = folder.resolve()
-    is_chapter = (folder.parent / BOOK).is_file()
+    is_chapter = (folder.parent / STUDY).is_file()
     return f"{folder.parent.name}/{folder.name}" if is_chapter else folder.name
 
 
 def _read(kind: type[T], path: Path) -> T:
     try:
-        return kind.model_validate(_told(path))
+        return kind.model_validate(_load_toml(path))
     except ValidationError as error:
         # A field that does not exist explains one that is missing.
-        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        raise WrongUse(f"{path}: {what(first)}.", hint=hint(kind, first)) from error
+        first = min(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
+        raise WrongUse(f"{path}: {describe(first)}.", hint=hint(kind, first)) from error
 
 
-def _told(path: Path) -> dict[str, Any]:
+def _load_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -145,15 +147,15 @@ def _told(path: Path) -> dict[str, Any]:
 
 
 def _chapters(folder: Path) -> list[str]:
-    """Return the chapters that a book names; none of one that cannot be read, which is told by who reads it."""
+    """Return the names of a study's chapters; none if it cannot be read, which is an error only for its own readers."""
     try:
-        return _read(Book, folder / BOOK).chapters
+        return _read(Study, folder / STUDY).chapters
     except WrongUse:
         return []
 
 
 def check_name(name: str) -> None:
-    """Refuse what cannot be an investigation's name."""
+    """Raise if `name` cannot be the name of an investigation."""
     if name in TAKEN or not re.fullmatch(NAME, name):
         hint = f"Small letters, digits, - and _; not {' or '.join(TAKEN)}."
         raise WrongUse(f"{name!r} is no name for an investigation.", hint=hint)

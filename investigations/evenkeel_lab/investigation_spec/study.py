@@ -1,6 +1,6 @@
-"""What a `book.toml` may say: one question that takes several investigations, each of them a chapter of its own.
+"""Fields of a `study.toml`: a question that takes several investigations, which are its chapters.
 
-A chapter is a folder below the book's, with a file, a summary and a report as any investigation has them.
+A chapter is a folder below the study's, with a file, a summary and a report as any investigation has them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.investigation_spec.base import Effect, Name, Part, Text
-from evenkeel_lab.investigation_spec.quotation import Finding, Share, Telling, quotations
+from evenkeel_lab.investigation_spec.quotation import Finding, Form, Share, quotations
 from evenkeel_lab.stats import Scale
 from evenkeel_lab.stats.metrics import METRICS
 
@@ -20,80 +20,79 @@ if TYPE_CHECKING:
 
 
 class Statement(Part):
-    """What somebody else has found or believed."""
+    """A published finding or belief."""
 
-    source: Text = Field(description="Where it is from.")
-    says: Text = Field(description="What it says.")
-    why: str = Field("", description="Why it came out as it did, in words, which may quote what was measured.")
+    source: Text = Field(description="Its source.")
+    says: Text = Field(description="The statement.")
+    why: str = Field("", description="An explanation of the result. It may contain quotations.")
 
 
 class Claim(Statement, Finding):
-    """A statement, and the effects with which it would be true."""
+    """A statement, and the range of effects that would confirm it."""
 
-    between: tuple[Effect, Effect] = Field(description="It is true of effects from the first to the second.")
+    between: tuple[Effect, Effect] = Field(description="The smallest and the largest effect that confirm it.")
 
     @model_validator(mode="after")
     def _is_a_range(self) -> Self:
         if self.between[0] >= self.between[1]:
-            raise ValueError("between: the first effect is the smaller one")
-        if self.told is Telling.MEASURED:
-            raise ValueError("told: a claim is one of an effect, a share or a factor")
+            raise ValueError("between: the first effect must be the smaller one")
+        if self.form is Form.MEASURED:
+            raise ValueError("form: expected effect, share or factor")
         return self
 
 
 class Unmeasured(Statement):
-    """A statement that was not put to the test."""
+    """A statement that was not tested."""
 
-    why: Text = Field(description="Why it was not, in words, which may quote what was measured.")
+    why: Text = Field(description="The reason. It may contain quotations.")
 
 
 class Cure(Finding):
-    """What somebody can do about it."""
+    """A remedy, and the finding that shows its effect."""
 
-    does: Text = Field(description="What is to be done.")
+    does: Text = Field(description="The remedy.")
 
     @model_validator(mode="after")
     def _can_be_ranked(self) -> Self:
         if METRICS[self.figure].usual.scale is Scale.POINTS:
-            raise ValueError(f"{self.figure} is a share", "Cures are ranked by factors: choose another figure.")
-        if self.told is not Telling.EFFECT:
-            raise ValueError("told: cures are told as effects", "Leave `told` out.")
+            raise ValueError(f"{self.figure} is a share", "Cures are ranked by factors: choose another metric.")
+        if self.form is not Form.EFFECT:
+            raise ValueError("form: the form of a cure is effect", "Leave `form` out.")
         return self
 
 
-class Book(Part):
+class Study(Part):
     """All of the file."""
 
     title: Text = Field(description="A few words.")
-    question: Text = Field(description="What is asked.")
-    answer: str = Field("", description="What was found, in words, which may quote what was measured.")
-    method: Text = Field(description="How it is measured, in five lines.")
-    limits: list[Text] = Field(description="What it does not say, which may quote what was measured.")
-    chapters: list[Name] = Field(
-        description="The chapters' folders, in the order in which they are read.", min_length=1
-    )
-    claims: list[Claim] = Field([], description="What others found.")
-    unmeasured: list[Unmeasured] = Field([], description="What others found that was not put to the test.")
-    cures: list[Cure] = Field([], description="What can be done, measured; ranked by what it brings.")
-    quick: list[Name] = Field([], description="Which chapters `--quick` measures; all of them if it is not said.")
+    question: Text = Field(description="The question.")
+    answer: str = Field("", description="The answer. It may contain quotations.")
+    method: Text = Field(description="The method, in five lines.")
+    limits: list[Text] = Field(description="The limits of the answer. They may contain quotations.")
+    chapters: list[Name] = Field(description="The chapters' folders, in reading order.", min_length=1)
+    claims: list[Claim] = Field([], description="Published statements that were tested.")
+    unmeasured: list[Unmeasured] = Field([], description="Published statements that were not tested.")
+    cures: list[Cure] = Field([], description="Remedies, ranked by their measured effect.")
+    quick: list[Name] = Field([], description="The chapters that `--quick` measures; by default all.")
 
     @property
     def quotations(self) -> list[Finding | Share]:
-        """What is quoted in words."""
-        told = (self.answer, *self.limits, *(one.why for one in (*self.claims, *self.unmeasured)))
-        return [one for words in told for one in quotations(words)]
+        """The quotations in all texts."""
+        texts = (self.answer, *self.limits, *(statement.why for statement in (*self.claims, *self.unmeasured)))
+        return [quotation for text in texts for quotation in quotations(text)]
 
     def only(self, chapters: Container[str]) -> Self:
-        """Return a book of some of the chapters, which claims nothing."""
-        some = [one for one in self.chapters if one in chapters]
+        """Return the study with some of its chapters only, and without claims, cures and an answer."""
+        some = [chapter for chapter in self.chapters if chapter in chapters]
         nothing: dict[str, Any] = {name: [] for name in ("claims", "unmeasured", "cures", "quick")}
         return self.model_copy(update=nothing | {"chapters": some, "answer": ""})
 
     @model_validator(mode="after")
     def _chapters_are_there(self) -> Self:
-        if any(len(set(some)) < len(some) for some in (self.chapters, self.quick)):
+        if any(len(set(names)) < len(names) for names in (self.chapters, self.quick)):
             raise ValueError("a chapter is named twice")
-        named = [*(one.chapter for one in (*self.claims, *self.cures, *self.quotations)), *self.quick]
+        references = (*self.claims, *self.cures, *self.quotations)
+        named = [*(reference.chapter for reference in references), *self.quick]
         for name in named:
             if name not in self.chapters:
                 raise ValueError(f"there is no chapter {name!r}", nearest(name, self.chapters))

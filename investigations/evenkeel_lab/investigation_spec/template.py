@@ -1,4 +1,4 @@
-"""A new investigation to begin with: what has to be written is written, what may be is said beside it."""
+"""The files of a new investigation: required fields are filled in, optional ones are named in comments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ question = "Does it make a difference?"
 hypothesis = "It does not: it does nothing on the request's path."
 baseline = "off"
 
-# What is compared. An arm may also have a rotation, workers, and settings that are laid over the proxy's YAML.
+# The subjects that are compared. An arm may also have a rotation, workers, and settings that override the proxy's YAML.
 [arms.off]
 about = "LiteLLM without callbacks"
 
@@ -16,24 +16,24 @@ about = "LiteLLM without callbacks"
 about = "LiteLLM with its Prometheus callback"
 prometheus = "stock"
 
-# What each run sends: the options of `evenkeel load`. A run of a minute tells more than many short ones.
+# The load of each run: the options of `evenkeel load`. One run of a minute is worth more than many short ones.
 [load]
 scenario = "chat"
 users = 20
 duration = 60.0
 
-# The provider behind the proxies; its draws are the same for both runs of a pair.
+# The provider behind the proxies. Both runs of a pair have the same latencies.
 [mock]
 latency = {{ ttft_ms = 50 }}
 
-# Duets load both arms at once, each on a core of its own. A look is a number of pairs after which it may be judged.
-# LiteLLM writes what was spent once in 13 seconds: each window of a warm-up has two of these.
+# Duets load both arms at once, each on its own core. Looks are the numbers of pairs after which it may be judged.
+# LiteLLM writes spend to the database every 13 seconds: a warm-up window of 26 seconds has two of these writes.
 [session]
 design = "duets"
 looks = [6, 12, 24]
 warm_up = 26.0
 
-# From where on a difference matters, fixed before anything is measured. One figure decides: the primary one.
+# The smallest differences that matter, fixed before measuring. The primary metric decides.
 [figures.p50]
 margin = 0.05
 floor = 1.0
@@ -49,24 +49,24 @@ margin = 0.005
 README = """\
 # {title}
 
-Who asks, and what hangs on the answer: a few lines for whoever finds this folder.
+Why the question matters, and what depends on the answer: a few lines for readers of this folder.
 
 ```
 evenkeel investigate {name}
 ```
 
-[investigation.toml](investigation.toml) says what is compared, and which differences matter;
-[notebook.py](notebook.py) shows what was found.
+[investigation.toml](investigation.toml) states what is compared and which differences matter;
+[notebook.py](notebook.py) shows the results.
 """
 
 
 def template(name: str) -> str:
-    """Return the text of a new investigation."""
+    """Return the text of a new `investigation.toml`."""
     return TEMPLATE.format(title=_title(name))
 
 
 def readme(name: str) -> str:
-    """Return the page of its folder."""
+    """Return the text of a new investigation's README."""
     return README.format(title=_title(name), name=name)
 
 

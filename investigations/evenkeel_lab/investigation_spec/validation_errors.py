@@ -1,4 +1,4 @@
-"""What is wrong with a file, in words of its fields, and what may stand there instead."""
+"""Error messages and hints for a file that is not valid."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
-def what(error: ErrorDetails, *above: str) -> str:
-    """Say what is wrong, and in which field; `above` names the tables that it stands in."""
+def describe(error: ErrorDetails, *above: str) -> str:
+    """Return a message with the error and its field, which is in the tables `above`."""
     where = ".".join(map(str, (*above, *error["loc"])))
     match error["type"]:
         case "extra_forbidden":
@@ -29,29 +29,29 @@ def what(error: ErrorDetails, *above: str) -> str:
 
 
 def hint(kind: type[BaseModel], error: ErrorDetails) -> str:
-    """Say what may stand there instead; `kind` is what the file, or the part of it, should have been."""
+    """Return a hint about valid values; `kind` is the model of the file or table."""
     *above, name = error["loc"] or ("",)
     fields = _fields_at(kind, above)
     if error["type"] == "extra_forbidden":
         return nearest(str(name), fields)
-    if error["type"] == "value_error" and len(told := error["ctx"]["error"].args) > 1:
-        return str(told[1])
+    if error["type"] == "value_error" and len(arguments := error["ctx"]["error"].args) > 1:
+        return str(arguments[1])
     if fields.get(str(name)):
         return f"It is this: {fields[str(name)]}"
-    return "docs/investigations.md says what may be."
+    return "See docs/investigations.md."
 
 
-def _fields_at(kind: type[BaseModel], place: Sequence[str | int]) -> dict[str, str]:
-    """Return the fields that a place in the file may have, and what they say of themselves."""
+def _fields_at(kind: type[BaseModel], path: Sequence[str | int]) -> dict[str, str]:
+    """Return the fields of the table at `path` in the file, with their descriptions."""
     schema = kind.model_json_schema()
 
     def resolved(node: dict[str, Any]) -> dict[str, Any]:
-        node = next((one for one in node.get("anyOf", ()) if "$ref" in one), node)
+        node = next((option for option in node.get("anyOf", ()) if "$ref" in option), node)
         return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
 
     node = schema
-    for part in place:
+    for part in path:
         fields = node.get("properties", {})
-        named = [*node.get("patternProperties", {}).values(), node.get("additionalProperties"), node.get("items"), {}]
-        node = resolved(fields[part] if part in fields else next(one for one in named if isinstance(one, dict)))
+        others = [*node.get("patternProperties", {}).values(), node.get("additionalProperties"), node.get("items"), {}]
+        node = resolved(fields[part] if part in fields else next(other for other in others if isinstance(other, dict)))
     return {name: field.get("description", "") for name, field in node.get("properties", {}).items()}

@@ -10,7 +10,7 @@ import jupytext
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec import name_of
-from evenkeel_lab.investigation_spec.read import BOOK
+from evenkeel_lab.investigation_spec.read import STUDY
 from evenkeel_lab.notebook.clean import clean
 from evenkeel_lab.notebook.kernel import execute
 from evenkeel_lab.notebook.opening import require_summary
@@ -48,12 +48,12 @@ def drift(folder: Path) -> list[str]:
 
 def _is_measured(folder: Path) -> bool:
     """Whether the investigation, or any part of the study, was measured."""
-    return (folder / SUMMARY).is_file() or ((folder / BOOK).is_file() and any(folder.glob(f"*/{SUMMARY}")))
+    return (folder / SUMMARY).is_file() or ((folder / STUDY).is_file() and any(folder.glob(f"*/{SUMMARY}")))
 
 
 def executed(folder: Path) -> str:
     """Execute an investigation's notebook. Return the text of the executed notebook."""
-    if not (folder / BOOK).is_file():
+    if not (folder / STUDY).is_file():
         require_summary(folder)
     path = folder / SOURCE
     try:

@@ -23,8 +23,8 @@ measured
 # %% [markdown]
 # ## What may be said
 #
-# One line for each two arms and each figure. Whether a difference matters was fixed before anything was measured, by
-# its margin; `detectable` is the smallest effect that so many pairs would have found four times in five.
+# One line for each comparison and each figure. The smallest difference that matters, its margin, was fixed before
+# anything was measured; `detectable` is the smallest effect that this number of pairs finds four times in five.
 
 # %%
 percent = measured.verdicts[["effect", "low", "high", "margin", "detectable"]].mul(100).round(1).add_suffix(" %")

@@ -1,10 +1,10 @@
-"""Calls one function again and again in a process of its own, so that it can be sampled as a proxy is.
+"""Call one function repeatedly in its own process, so that it can be sampled like a proxy.
 
     python -m evenkeel_lab.profiling.call_loop '{"function": "package.module:name", "arguments": {}, "seed": 1, ...}'
 
-Beside its place ("place": PATH) it says that it is ready, by a file that a proxy's probe would write, too. Whenever
-there is a file PATH.go, which holds a number of seconds, it calls the function for so long, and then writes to
-PATH.done how often and how long.
+The process announces that it is ready with the file PATH-PID ("path": PATH), like the probe of a proxy. When a file
+PATH.go with a number of seconds appears, it calls the function for that time, and writes the number of calls and their
+duration to PATH.done.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ STEP_SECONDS = 0.05
 
 
 def main() -> None:
-    """Wait, call, tell; until somebody ends it."""
+    """Wait for a request, call the function, write the result; until the process is stopped."""
     spec: dict[str, Any] = json.loads(sys.argv[1])
     module, _, name = spec["function"].partition(":")
-    # Imported as a session does, but without the rest of the lab, which takes seconds.
-    function, place = getattr(importlib.import_module(module), name), Path(spec["place"])
-    # What it only does the first time is no part of a profile.
+    # A session imports it like this too. The rest of the lab would take seconds.
+    function, path = getattr(importlib.import_module(module), name), Path(spec["path"])
+    # The first call may do work that no other call does. It is not profiled.
     function(spec["seed"], **spec["arguments"])
-    switch = Switch(str(place))
-    go, done = (place.with_name(place.name + ending) for ending in (GO, DONE))
-    place.with_name(f"{place.name}-{os.getpid()}").touch()
+    switch = Switch(str(path))
+    go, done = (path.with_name(path.name + ending) for ending in (GO, DONE))
+    path.with_name(f"{path.name}-{os.getpid()}").touch()
     while True:
         switch.look()
         if go.exists():
@@ -43,9 +43,9 @@ def main() -> None:
             while not calls or time.monotonic() - began < seconds:
                 function(spec["seed"] + calls, **spec["arguments"])
                 calls += 1
-            told = {"calls": calls, "seconds": time.monotonic() - began}
+            result = {"calls": calls, "seconds": time.monotonic() - began}
             unfinished = done.with_name(done.name + ".new")
-            unfinished.write_text(json.dumps(told), encoding="ascii")
+            unfinished.write_text(json.dumps(result), encoding="ascii")
             unfinished.replace(done)
         time.sleep(STEP_SECONDS)
 

@@ -1,7 +1,7 @@
-"""Taking the profiles of a session's arms, when it has come to its end and its subjects still run.
+"""Profile the arms of a session at its end, while its subjects still run.
 
-Of each arm two extra runs, the second of them sampled. Neither is a run of the session: their records lie in a folder
-of their own, and no meeting knows of them.
+Each arm gets two extra runs. The second one is sampled. Neither is a run of the session: their records are in a folder
+of their own and belong to no pair.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.investigation_spec.arm import Kind
 from evenkeel_lab.investigation_spec.investigation import Design
 from evenkeel_lab.profiling import in_process_probe, pyspy
-from evenkeel_lab.profiling.function import called
-from evenkeel_lab.profiling.profile import FILE, Profile, Taken, write
+from evenkeel_lab.profiling.function import running_function
+from evenkeel_lab.profiling.profile import FILE, ArmProfile, Profile, write
 from evenkeel_lab.profiling.sampler import Sampler, Subject, Work, record
 from evenkeel_lab.profiling.stacks import functions
 from evenkeel_lab.runner.measurement import counters
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.targets import Target
 
 FOLDER = "profile"
-# So that what takes a hundredth of the CPU is in a dozen samples.
+# Then a function with a hundredth of the CPU is in a dozen samples.
 LEAST_SECONDS = 15.0
 SAMPLERS: tuple[Sampler, ...] = (pyspy.record, in_process_probe.record)
 WITHOUT, WITH = "without", "with"
@@ -43,7 +43,7 @@ WITHOUT, WITH = "without", "with"
 
 @dataclass(frozen=True)
 class Profiler:
-    """Takes the profiles of an investigation's arms."""
+    """Profiler of an investigation's arms."""
 
     name: str
     investigation: Investigation
@@ -53,36 +53,41 @@ class Profiler:
     samplers: Sequence[Sampler] = SAMPLERS
     seconds: float = LEAST_SECONDS
 
-    async def __call__(self, found: Mapping[str, Target]) -> None:
-        """Profile all arms, and write down what was seen once all of it is there."""
-        arms: dict[str, Taken] = {}
+    async def __call__(self, targets: Mapping[str, Target]) -> None:
+        """Profile all arms, then write the profiles."""
+        arms: dict[str, ArmProfile] = {}
         skipped: dict[str, str] = {}
         for name, arm in self.investigation.arms.items():
             if arm.subject is Kind.MOCK:
-                skipped[name] = "the mock is not what is investigated"
+                skipped[name] = "the mock is not under investigation"
                 continue
             with self.steps.step(f"profiling {name}"):
-                arms[name] = await self._arm(arm, found.get(name), self._place(name))
+                arms[name] = await self._arm(arm, targets.get(name), self._new_folder(name))
         head = self.store.head()
         where = asdict(provenance(head.provenance.engine, installed=head.provenance.installed))
-        told = digest(head.investigation)
-        write(Profile(self.name, told, self.investigation.baseline, where, arms, skipped), self.store.folder / FILE)
+        investigation_digest = digest(head.investigation)
+        write(
+            Profile(self.name, investigation_digest, self.investigation.baseline, where, arms, skipped),
+            self.store.folder / FILE,
+        )
 
-    async def _arm(self, arm: Arm, target: Target | None, folder: Path) -> Taken:
+    async def _arm(self, arm: Arm, target: Target | None, folder: Path) -> ArmProfile:
         if target is None:
-            async with called(arm, self.investigation.session.seed, self.seconds, folder) as (subject, work):
-                return await taken(subject, folder, work, self.samplers)
+            async with running_function(arm, self.investigation.session.seed, self.seconds, folder) as (subject, work):
+                return await profile_subject(subject, folder, work, self.samplers)
         assert target.pid is not None
         assert target.lag is not None
-        return await taken(Subject(target.pid, target.lag), folder, self._loaded(target, folder), self.samplers)
+        return await profile_subject(
+            Subject(target.pid, target.lag), folder, self._loaded(target, folder), self.samplers
+        )
 
     def _loaded(self, target: Target, folder: Path) -> Callable[[str], Awaitable[Work]]:
-        """Return what loads a proxy as each run of the session does, only for longer where those are short."""
+        """Return a load like that of the session's runs, but at least `seconds` long."""
         load, session = self.investigation.load_of(target.name), self.investigation.session
         seconds = max(load.duration or 0.0, self.seconds)
-        # A load that its requests end is made as it is.
+        # A load with a number of requests does not change.
         longer = load.model_copy(update={"duration": seconds}) if load.duration else load
-        # As in a duet, where it has cores of its own.
+        # The proxy gets the cores that it has in a duet.
         cores = shares(2)[0] if session.design is Design.DUETS else ()
 
         async def work(name: str) -> Work:
@@ -94,17 +99,17 @@ class Profiler:
 
         return work
 
-    def _place(self, name: str) -> Path:
+    def _new_folder(self, name: str) -> Path:
         folder = self.store.folder / FOLDER / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         return folder
 
 
-async def taken(
+async def profile_subject(
     subject: Subject, folder: Path, work: Callable[[str], Awaitable[Work]], samplers: Sequence[Sampler]
-) -> Taken:
-    """Do the work without a sampler, then with one."""
+) -> ArmProfile:
+    """Do the work without a sampler, then with one, and return the profile."""
 
     async def watched(name: str) -> tuple[Work, float]:
         began = counters.spent(subject.pid).total
@@ -115,8 +120,8 @@ async def taken(
     (done, spent), samples = await record(subject, folder, lambda: watched(WITH), samplers)
     seen = sum(samples.stacks.values()) / 1e6
     if not (before.requests and done.requests and seen):
-        raise RigFailure("While it was sampled, nothing was answered.", hint="Its log says why; or try again.")
-    return Taken(
+        raise RigFailure("No request was answered during the profile.", hint="See the subject's log, or try again.")
+    return ArmProfile(
         sampler=samples.sampler,
         why=samples.why,
         rate=samples.rate,

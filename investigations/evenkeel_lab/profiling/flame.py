@@ -1,7 +1,7 @@
-"""A flame graph, as SVG that needs no script: each box is a function, as wide as what it and its callees have cost.
+"""Flame graphs as SVG without scripts: each box is a function, as wide as its cumulated CPU time.
 
-It stands on what called it. Siblings are in the order of their names, so that two arms can be laid side by side, and
-the same profile is drawn the same to the byte. Colours say whose code it is; the labels say it without them.
+A box stands on its caller. Siblings are in the order of their names: two arms can be compared side by side, and equal
+profiles give equal bytes. Colours show the group of code; labels show it without colours.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evenkeel_lab.profiling.stacks import Stack, beginnings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evenkeel_lab.profiling.profile import Taken
+    from evenkeel_lab.profiling.profile import ArmProfile
 
 WIDTH, MARGIN, ROW = 1200, 10, 17
 TITLE, LEGEND = 26, 24
@@ -36,7 +36,7 @@ DARK = {"#0072b2"}
 
 @dataclass(frozen=True)
 class Box:
-    """One function on one stack."""
+    """A function on a stack."""
 
     stack: Stack
     left: float
@@ -44,49 +44,49 @@ class Box:
     width: float
 
 
-def flame(taken: Taken, title: str) -> str:
+def flame(profile: ArmProfile, title: str) -> str:
     """Draw a profile."""
-    found = [one for one in boxes(taken.stacks) if one.width * (WIDTH - 2 * MARGIN) >= LEAST_WIDTH]
-    depth = max((len(one.stack) for one in found), default=0)
+    visible = [box for box in boxes(profile.stacks) if box.width * (WIDTH - 2 * MARGIN) >= LEAST_WIDTH]
+    depth = max((len(box.stack) for box in visible), default=0)
     floor = TITLE + LEGEND + depth * ROW
     height = floor + ROW + MARGIN
-    whole = f"{taken.cpu_ms:.1f} ms of CPU per {taken.unit}"
+    whole = f"{profile.cpu_ms:.1f} ms of CPU per {profile.unit}"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}">',
         f"<style>text {{ font: {FONT}px Menlo, Consolas, 'DejaVu Sans Mono', monospace }}</style>",
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
         f'<text x="{MARGIN}" y="{TITLE - 8}">{escape(title)}</text>',
-        *_legend(taken),
+        *_legend(profile),
         *_box(MARGIN, floor, WIDTH - 2 * MARGIN, "#ffffff", whole, whole),
     ]
-    for one in found:
-        name = one.stack[-1]
-        told = f"{name}: {one.width * taken.cpu_ms:.2f} ms per {taken.unit}, {one.width:.1%}"
-        left, width = MARGIN + one.left * (WIDTH - 2 * MARGIN), one.width * (WIDTH - 2 * MARGIN)
-        lines += _box(left, floor - len(one.stack) * ROW, width, COLOURS[group(name)], label(name, width), told)
+    for box in visible:
+        name = box.stack[-1]
+        tooltip = f"{name}: {box.width * profile.cpu_ms:.2f} ms per {profile.unit}, {box.width:.1%}"
+        left, width = MARGIN + box.left * (WIDTH - 2 * MARGIN), box.width * (WIDTH - 2 * MARGIN)
+        lines += _box(left, floor - len(box.stack) * ROW, width, COLOURS[group(name)], label(name, width), tooltip)
     return "\n".join([*lines, "</svg>", ""])
 
 
 def boxes(stacks: Mapping[Stack, int]) -> list[Box]:
-    """Return where each function of each stack stands."""
+    """Return the boxes of all functions of all stacks."""
     within: Counter[Stack] = Counter()
     for stack, spent in stacks.items():
         for part in beginnings(stack):
             within[part] += spent
     whole = max(sum(stacks.values()), 1)
-    found: list[Box] = []
-    # Where the next child of a box begins; what a box spends itself is to the right of its children.
+    placed: list[Box] = []
+    # The left edge of a box's next child. The box's own cost is to the right of its children.
     free: dict[Stack, float] = {(): 0.0}
     for stack in sorted(within):
         left, width = free[stack[:-1]], within[stack] / whole
-        found.append(Box(stack, left, width))
+        placed.append(Box(stack, left, width))
         free[stack[:-1]] = left + width
         free[stack] = left
-    return found
+    return placed
 
 
 def label(name: str, width: float) -> str:
-    """Return as much of a name as there is room for: the function, then where it is."""
+    """Return the part of a name that fits in `width`: first the function, then its module."""
     letters = int((width - 4) / LETTER)
     function, where = function_of(name), name.rpartition(":")[0]
     if letters >= len(function) + len(where) + 2 and where:
@@ -96,8 +96,8 @@ def label(name: str, width: float) -> str:
     return f"{function[: letters - 1]}…" if letters >= LEAST_LETTERS else ""
 
 
-def _box(left: float, top: float, width: float, colour: str, text: str, told: str) -> Iterator[str]:
-    yield f"<g><title>{escape(told)}</title>"
+def _box(left: float, top: float, width: float, colour: str, text: str, title: str) -> Iterator[str]:
+    yield f"<g><title>{escape(title)}</title>"
     yield (
         f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="{ROW}" fill="{colour}" stroke="#ffffff"'
         ' stroke-width="0.7"/>'
@@ -108,16 +108,16 @@ def _box(left: float, top: float, width: float, colour: str, text: str, told: st
     yield "</g>"
 
 
-def _legend(taken: Taken) -> Iterator[str]:
-    """Say which colour is whose code, and how much of the CPU its own lines have taken."""
+def _legend(profile: ArmProfile) -> Iterator[str]:
+    """Yield the legend: the colour of each group of code, and its share of the CPU."""
     own: Counter[str] = Counter()
-    for name, spent in taken.functions.items():
-        own[group(name)] += spent.own
+    for function, spent in profile.functions.items():
+        own[group(function)] += spent.own
     left = float(MARGIN)
-    for whose, colour in COLOURS.items():
-        if not own[whose] and whose != OTHER:
+    for name, colour in COLOURS.items():
+        if not own[name] and name != OTHER:
             continue
-        text = f"{whose} {own[whose] / max(own.total(), 1):.0%}"
+        text = f"{name} {own[name] / max(own.total(), 1):.0%}"
         yield f'<rect x="{left:.1f}" y="{TITLE}" width="12" height="12" fill="{colour}" stroke="#666666"/>'
         yield f'<text x="{left + 16:.1f}" y="{TITLE + 10}">{escape(text)}</text>'
         left += 16 + (len(text) + 2) * LETTER

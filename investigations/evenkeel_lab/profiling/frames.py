@@ -1,6 +1,6 @@
-"""What a function is called in a profile: where it is, seen from its package, and its name there.
+"""Names of functions in a profile: the path from its package's folder, then the name.
 
-No path of a machine is in such a name, so that two machines' profiles can be compared, and be committed.
+They contain no path of a machine. Profiles of two machines can be compared, and committed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ ROOTS = (
 FRAME = re.compile(r"(?P<name>\S+) \((?P<path>.*)\)")
 
 OTHER, UNSEEN = "(other)", "(unseen)"
-"""What is too small to be told apart; CPU of a process that was in none of its samples."""
+"""Functions that are too small to be listed; CPU time that is in no sample."""
 
-# What starts a program or a thread and then only waits: above it, everything is of interest; it itself nothing.
+# Functions that start a program or a thread and then only wait. Stacks begin after them.
 LAUNCHERS = (
     "<",
     "asyncio/base_events.py",
@@ -52,49 +52,49 @@ GROUPS = {
     "standard library": (),
     OTHER: (),
 }
-"""Whose code a function is, by where it is; the longest beginning decides."""
+"""Groups of code with the beginnings of their paths. The longest beginning decides."""
 
 
 def named(frame: str) -> str:
-    """Return the name of a frame as a sampler writes it: `function (path of its file)`."""
-    found = FRAME.fullmatch(frame)
-    return f"{place(found['path'])}:{found['name']}" if found else place(frame)
+    """Return the name of a frame that a sampler writes as `function (path of its file)`."""
+    match = FRAME.fullmatch(frame)
+    return f"{path_in_package(match['path'])}:{match['name']}" if match else path_in_package(frame)
 
 
-def place(path: str) -> str:
-    """Return where a file is, seen from its package's folder."""
+def path_in_package(path: str) -> str:
+    """Return the path of a file, relative to the folder that contains its package."""
     if path.startswith("<"):
         return path
-    inside = next((found.end() for root in ROOTS if (found := re.match(root, path))), None)
-    if inside is not None:
-        return path[inside:]
+    begin = next((match.end() for root in ROOTS if (match := re.match(root, path))), None)
+    if begin is not None:
+        return path[begin:]
     return PurePath(path).name if path.startswith("/") else path
 
 
 def function_of(name: str) -> str:
-    """Return the function alone."""
+    """Return the name of the function without its module."""
     return name.rpartition(":")[2] or name
 
 
 def launches(name: str) -> bool:
-    """Whether a function only starts what is of interest."""
+    """Whether a function only starts a program or a thread."""
     return function_of(name) == "<module>" or name.startswith(LAUNCHERS)
 
 
 def waits(name: str) -> bool:
-    """Whether a thread whose innermost function this is waits for work."""
+    """Whether a thread with this innermost function waits for work."""
     return name.startswith(WAITING)
 
 
 def group(name: str) -> str:
-    """Return whose code a function is."""
+    """Return the group of code that a function belongs to."""
     where = name.rpartition(":")[0]
-    found, length = OTHER, 0
-    for whose, beginnings in GROUPS.items():
+    longest, length = OTHER, 0
+    for candidate, beginnings in GROUPS.items():
         for beginning in beginnings:
             if length < len(beginning) and re.match(rf"{re.escape(beginning)}(?:[/.]|$)", where):
-                found, length = whose, len(beginning)
+                longest, length = candidate, len(beginning)
     package = re.split(r"[/.]", where, maxsplit=1)[0]
     if not length and (package in sys.stdlib_module_names or where.startswith("<frozen")):
         return "standard library"
-    return found
+    return longest

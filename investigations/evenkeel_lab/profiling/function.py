@@ -1,4 +1,4 @@
-"""An arm that is a function, in a process of its own that calls it again and again while it is sampled."""
+"""Profile an arm that is a function: its own process calls it repeatedly."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.investigation_spec import Arm
 
-PLACE = "calls"
+FILE = "calls"
 # One call of a benchmark may take minutes.
 READY_SECONDS = 1800.0
 STEP_SECONDS = 0.05
 
 
 @contextlib.asynccontextmanager
-async def called(
+async def running_function(
     arm: Arm, seed: int, seconds: float, folder: Path
 ) -> AsyncIterator[tuple[Subject, Callable[[str], Awaitable[Work]]]]:
-    """Run the process; give what samplers need to know of it, and what has the function called for a while."""
+    """Run the process. Yield it as a subject, and a function that calls the arm's function for `seconds`."""
     load(arm.function)
-    place = folder / PLACE
-    spec: dict[str, Any] = {"function": arm.function, "arguments": arm.arguments, "seed": seed, "place": str(place)}
+    path = folder / FILE
+    spec: dict[str, Any] = {"function": arm.function, "arguments": arm.arguments, "seed": seed, "path": str(path)}
     argv = [sys.executable, "-m", "evenkeel_lab.profiling.call_loop", json.dumps(spec)]
     async with running(Command(arm.function, argv, log=folder / "calls.log", grace=0.5)) as child:
 
         async def ready() -> bool:
-            return any(folder.glob(f"{PLACE}-*"))
+            return any(folder.glob(f"{FILE}-*"))
 
         async def work(name: str) -> Work:
             del name
-            return await _called(child, place, seconds)
+            return await _call_for(child, path, seconds)
 
         await until_ready(child, ready, READY_SECONDS)
-        yield Subject(child.pid, place), work
+        yield Subject(child.pid, path), work
 
 
-async def _called(child: Child, place: Path, seconds: float) -> Work:
-    go, done = (place.with_name(place.name + ending) for ending in (GO, DONE))
+async def _call_for(child: Child, path: Path, seconds: float) -> Work:
+    go, done = (path.with_name(path.name + ending) for ending in (GO, DONE))
     done.unlink(missing_ok=True)
     unfinished = go.with_name(go.name + ".new")
     unfinished.write_text(str(seconds), encoding="ascii")
@@ -57,5 +57,5 @@ async def _called(child: Child, place: Path, seconds: float) -> Work:
         if child.exit_code is not None:
             raise child.failed(f"ended with exit code {child.exit_code}")
         await asyncio.sleep(STEP_SECONDS)
-    told = json.loads(done.read_text(encoding="ascii"))
-    return Work(told["calls"], told["seconds"], told["seconds"] / told["calls"] * 1000, "call")
+    result = json.loads(done.read_text(encoding="ascii"))
+    return Work(result["calls"], result["seconds"], result["seconds"] / result["calls"] * 1000, "call")

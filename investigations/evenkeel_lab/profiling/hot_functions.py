@@ -1,4 +1,4 @@
-"""Which functions the CPU went to, per request; and which of them cost more than in another arm."""
+"""Functions by their CPU time per request, and by its difference from another arm."""
 
 from __future__ import annotations
 
@@ -11,104 +11,104 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.profiling.stacks import Spent
 
 if TYPE_CHECKING:
-    from evenkeel_lab.profiling.profile import Profile, Taken
+    from evenkeel_lab.profiling.profile import ArmProfile, Profile
 
-# Hundreds of functions are compared: of two equal arms, one in 400 differs by so many standard errors.
+# Standard errors of a clear difference. Hundreds of functions are compared; in equal arms, one in 400 differs by more.
 ERRORS = 3.0
-# A function that hands so much of its cost on to one other is only on the way there.
-HANDED_ON = 0.9
+# A function with this share of its cost in one callee is only a wrapper of it.
+WRAPPED_SHARE = 0.9
 NOTHING = Spent(0, 0)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a function costs, in milliseconds of CPU per request."""
+    """Cost of a function, in milliseconds of CPU per request."""
 
     name: str
     own: float
     cumulated: float
     own_share: float
-    """Of all that a request costs."""
+    """Share of a request's whole cost."""
     cumulated_share: float
 
 
 @dataclass(frozen=True)
 class Change:
-    """By how much a function costs more per request than in the baseline, in milliseconds of CPU."""
+    """Increase of a function's cost over the baseline, in milliseconds of CPU per request."""
 
     name: str
     own: float
-    own_doubt: float
-    """So much of it, up or down, may come from having taken samples only."""
+    own_error: float
+    """Sampling error of `own`: three standard errors."""
     cumulated: float
-    cumulated_doubt: float
+    cumulated_error: float
 
     @property
     def own_is_clear(self) -> bool:
-        """Whether its own cost differs by more than samples can be wrong."""
-        return abs(self.own) > self.own_doubt
+        """Whether the difference of its own cost is larger than the sampling error."""
+        return abs(self.own) > self.own_error
 
     @property
     def cumulated_is_clear(self) -> bool:
-        """Whether its cost with all that it calls does."""
-        return abs(self.cumulated) > self.cumulated_doubt
+        """Whether the difference of its cumulated cost is larger than the sampling error."""
+        return abs(self.cumulated) > self.cumulated_error
 
 
 def top(profile: Profile, arm: str) -> list[Cost]:
-    """Return all functions of an arm, the dearest by its own lines first."""
-    taken = profile.arms[arm]
-    whole = _whole(taken)
-    found = [
+    """Return all functions of an arm, by falling own cost."""
+    measured = profile.arms[arm]
+    whole = _whole(measured)
+    costs = [
         Cost(
             name,
-            spent.own / whole * taken.cpu_ms,
-            spent.cumulated / whole * taken.cpu_ms,
+            spent.own / whole * measured.cpu_ms,
+            spent.cumulated / whole * measured.cpu_ms,
             spent.own / whole,
             spent.cumulated / whole,
         )
-        for name, spent in taken.functions.items()
+        for name, spent in measured.functions.items()
     ]
-    return sorted(found, key=lambda one: (-one.own, -one.cumulated, one.name))
+    return sorted(costs, key=lambda cost: (-cost.own, -cost.cumulated, cost.name))
 
 
 def difference(profile: Profile, baseline: str, arm: str) -> list[Change]:
-    """Return by how much each function of either arm costs more in `arm`, the dearest by its own lines first."""
+    """Return the increase of each function's cost from `baseline` to `arm`, by falling increase of the own cost."""
     below, above = profile.arms[baseline], profile.arms[arm]
-    found = []
+    changes = []
     for name in {**below.functions, **above.functions}:
         before, after = below.functions.get(name, NOTHING), above.functions.get(name, NOTHING)
-        own, own_doubt = _changed(below, before.own, above, after.own)
-        cumulated, cumulated_doubt = _changed(below, before.cumulated, above, after.cumulated)
-        found.append(Change(name, own, own_doubt, cumulated, cumulated_doubt))
-    return sorted(found, key=lambda one: (-one.own, -one.cumulated, one.name))
+        own, own_error = _changed(below, before.own, above, after.own)
+        cumulated, cumulated_error = _changed(below, before.cumulated, above, after.cumulated)
+        changes.append(Change(name, own, own_error, cumulated, cumulated_error))
+    return sorted(changes, key=lambda change: (-change.own, -change.cumulated, change.name))
 
 
-def on_the_way(taken: Taken) -> frozenset[str]:
-    """Return the functions of an arm that cost nothing to speak of but what one other function does."""
+def wrappers(profile: ArmProfile) -> frozenset[str]:
+    """Return the functions of an arm that only wrap one other function, which has nearly all of their cost."""
     whole: Counter[str] = Counter()
     callees: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for stack, spent in taken.stacks.items():
+    for stack, spent in profile.stacks.items():
         seen: set[str] = set()
         for caller, callee in pairwise((*stack, "")):
-            # Of a function that calls itself, the outermost call counts.
+            # A recursive function counts once, by its outermost call.
             if caller not in seen:
                 seen.add(caller)
                 whole[caller] += spent
                 callees[caller][callee] += spent
     return frozenset(
         name
-        for name, found in callees.items()
-        if any(callee and spent >= HANDED_ON * whole[name] for callee, spent in found.items())
+        for name, costs in callees.items()
+        if any(callee and spent >= WRAPPED_SHARE * whole[name] for callee, spent in costs.items())
     )
 
 
-def _changed(below: Taken, before: int, above: Taken, after: int) -> tuple[float, float]:
-    """Return a difference, and by how much it may be wrong because only samples were taken."""
-    less, more = (spent / _whole(one) * one.cpu_ms for one, spent in ((below, before), (above, after)))
-    # A count of n varies by its root, as Poisson's do; each sample stands for so many milliseconds.
-    varies = sum(cost * one.cpu_ms / max(one.samples, 1) for one, cost in ((below, less), (above, more)))
-    return more - less, ERRORS * math.sqrt(varies)
+def _changed(below: ArmProfile, before: int, above: ArmProfile, after: int) -> tuple[float, float]:
+    """Return the difference of a cost, and its sampling error."""
+    less, more = (spent / _whole(arm) * arm.cpu_ms for arm, spent in ((below, before), (above, after)))
+    # The variance of a count is the count (Poisson). Each sample stands for `cpu_ms / samples` milliseconds.
+    variance = sum(cost * arm.cpu_ms / max(arm.samples, 1) for arm, cost in ((below, less), (above, more)))
+    return more - less, ERRORS * math.sqrt(variance)
 
 
-def _whole(taken: Taken) -> int:
-    return max(sum(one.own for one in taken.functions.values()), 1)
+def _whole(arm: ArmProfile) -> int:
+    return max(sum(spent.own for spent in arm.functions.values()), 1)

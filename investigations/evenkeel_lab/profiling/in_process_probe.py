@@ -1,6 +1,6 @@
-"""The probe inside a subject's processes: samples where nobody may look at them from the outside.
+"""Sample a subject's processes by the probes inside them, where they may not be read from outside.
 
-It sees the main thread, which is where an event loop runs; what other threads spend is told as unseen.
+A probe sees the main thread, which runs the event loop. The CPU time of other threads is listed as unseen.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
-from evenkeel_lab.profiling.probes import asked, probed
+from evenkeel_lab.profiling.probes import probed_processes, sampling
 from evenkeel_lab.profiling.sampler import RATE, CannotSample, Samples, Subject, cpu
-from evenkeel_lab.profiling.stacks import Stack, opened, with_unseen
+from evenkeel_lab.profiling.stacks import Stack, with_unseen, without_launchers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -21,19 +21,19 @@ NAME = "the probe in the process"
 
 
 async def record(subject: Subject, folder: Path, work: Callable[[], Awaitable[T]]) -> tuple[T, Samples]:
-    """Have all probes of a subject sample while the work is done."""
-    del folder  # they write beside what they write anyway
-    processes = probed(subject.place)
+    """Sample by all probes of a subject while the work is done."""
+    del folder  # Probes write to their own files.
+    processes = probed_processes(subject.path)
     if not processes:
         raise CannotSample("None of its processes has a probe.", hint="Investigate without --profile.")
-    async with asked(subject.place, processes, RATE) as told:
-        before = {one.pid: cpu(one) for one in processes}
+    async with sampling(subject.path, processes, RATE) as results:
+        before = {process.pid: cpu(process) for process in processes}
         done = await work()
-        spent = {one.pid: max(cpu(one) - before[one.pid], 0.0) for one in processes}
+        spent = {process.pid: max(cpu(process) - before[process.pid], 0.0) for process in processes}
     stacks: Counter[Stack] = Counter()
-    for pid, one in told.items():
-        found: Counter[Stack] = Counter()
-        for stack, microseconds in one["stacks"].items():
-            found[opened(stack)] += microseconds
-        stacks += with_unseen(found, spent[pid])
-    return done, Samples(NAME, RATE, sum(one["samples"] for one in told.values()), stacks)
+    for pid, result in results.items():
+        seen: Counter[Stack] = Counter()
+        for stack, microseconds in result["stacks"].items():
+            seen[without_launchers(stack)] += microseconds
+        stacks += with_unseen(seen, spent[pid])
+    return done, Samples(NAME, RATE, sum(result["samples"] for result in results.values()), stacks)

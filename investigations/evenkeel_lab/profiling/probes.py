@@ -1,4 +1,4 @@
-"""The probes inside a subject's processes, seen from the outside: who has one, and what it tells when it is asked."""
+"""Control of the probes inside a subject's processes: find them, start them, read their results."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-# A probe looks once a second; a busy one later.
+# A probe checks for requests once a second; in a busy process, later.
 ANSWER_SECONDS, STEP_SECONDS = 20.0, 0.05
 
 
-def probed(place: Path) -> list[psutil.Process]:
-    """Return the living processes whose probe writes to a place."""
-    found = []
-    for file in place.parent.iterdir():
-        number = re.fullmatch(rf"{re.escape(place.name)}-(\d+)", file.name)
+def probed_processes(path: Path) -> list[psutil.Process]:
+    """Return the running processes with a probe that writes next to `path`."""
+    processes = []
+    for file in path.parent.iterdir():
+        number = re.fullmatch(rf"{re.escape(path.name)}-(\d+)", file.name)
         if number:
             with contextlib.suppress(psutil.NoSuchProcess):
-                found.append(psutil.Process(int(number[1])))
-    return found
+                processes.append(psutil.Process(int(number[1])))
+    return processes
 
 
 @contextlib.asynccontextmanager
-async def asked(place: Path, processes: list[psutil.Process], rate: int) -> AsyncIterator[dict[int, dict[str, Any]]]:
-    """Have probes sample so often while the block lasts; afterwards, what they tell is there, by process."""
+async def sampling(path: Path, processes: list[psutil.Process], rate: int) -> AsyncIterator[dict[int, dict[str, Any]]]:
+    """Sample by the probes of `processes` at `rate` a second. After the block, the results are there by process id."""
     request = f"{rate} {time.time_ns()}"
-    files = {one.pid: answers(str(place), one.pid, request) for one in processes}
-    told: dict[int, dict[str, Any]] = {}
-    path = place.with_name(place.name + REQUEST)
-    unfinished = path.with_name(path.name + UNFINISHED)
+    files = {process.pid: answers(str(path), process.pid, request) for process in processes}
+    results: dict[int, dict[str, Any]] = {}
+    request_file = path.with_name(path.name + REQUEST)
+    unfinished = request_file.with_name(request_file.name + UNFINISHED)
     unfinished.write_text(request, encoding="ascii")
-    unfinished.replace(path)
+    unfinished.replace(request_file)
     try:
         for begun, _ in files.values():
-            await _there(begun)
-        yield told
+            await _wait_for_file(begun)
+        yield results
     finally:
-        path.unlink(missing_ok=True)
+        request_file.unlink(missing_ok=True)
     for pid, (_, done) in files.items():
-        await _there(done)
-        told[pid] = json.loads(done.read_text(encoding="utf-8"))
+        await _wait_for_file(done)
+        results[pid] = json.loads(done.read_text(encoding="utf-8"))
 
 
-async def _there(file: Path) -> None:
-    """Wait for what a probe writes."""
+async def _wait_for_file(file: Path) -> None:
+    """Wait until a probe has written `file`."""
     until = time.monotonic() + ANSWER_SECONDS
     while not file.exists():
         if time.monotonic() > until:

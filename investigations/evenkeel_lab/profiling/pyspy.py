@@ -1,9 +1,9 @@
-"""py-spy: looks at the memory of Python processes from the outside, and needs nothing inside them.
+"""Sample with py-spy, which reads the memory of Python processes from outside.
 
-It halts a process for each sample. Not to (`--nonblocking`) costs the process less, and shows stacks that never were:
-functions below others that do not call them. Threads that wait are left out, those that do not hold the GIL are not:
-what libraries in C do without it is CPU, too. Native frames are not asked for: they would multiply the cost. It cannot
-tell garbage collections from the functions that they interrupt; where a process has a probe, that can.
+py-spy pauses a process for each sample. `--nonblocking` would cost the process less, but show stacks that never were:
+functions below others that do not call them. Idle threads are left out. Threads without the GIL are not: the work of
+C libraries is CPU time too. Native frames are off, because they multiply the cost. py-spy cannot separate garbage
+collections from the functions that they interrupt; the probe of a process can.
 """
 
 from __future__ import annotations
@@ -19,9 +19,17 @@ from typing import TYPE_CHECKING, TypeVar
 import psutil
 
 from evenkeel_lab.errors import ProcessFailed
-from evenkeel_lab.profiling.probes import asked, probed
+from evenkeel_lab.profiling.probes import probed_processes, sampling
 from evenkeel_lab.profiling.sampler import RATE, CannotSample, Samples, Subject, cpu, pythons
-from evenkeel_lab.profiling.stacks import Stack, apart, effective, parsed, weighted, weights, with_unseen
+from evenkeel_lab.profiling.stacks import (
+    Stack,
+    costs_of,
+    effective_samples,
+    microseconds_per_sample,
+    parse,
+    separate_collections,
+    with_unseen,
+)
 from evenkeel_lab.stack.processes.process import Child, Command, running, until_ready
 
 if TYPE_CHECKING:
@@ -42,7 +50,7 @@ async def record(
     if not processes:
         raise CannotSample("None of its processes is Python.", hint="Investigate without --profile.")
     async with contextlib.AsyncExitStack() as stack:
-        told = await stack.enter_async_context(asked(subject.place, probed(subject.place), 0))
+        results = await stack.enter_async_context(sampling(subject.path, probed_processes(subject.path), 0))
         spies = [await _attach(stack, program, process, folder) for process in processes]
         before = [(_threads(process), cpu(process)) for process in processes]
         done = await work()
@@ -52,17 +60,17 @@ async def record(
     for process, spy, (threads_before, before_all), (threads, all_now) in zip(
         processes, spies, before, after, strict=True
     ):
-        samples = parsed(_written(folder / f"{process.pid}.txt", spy))
+        samples = parse(_written(folder / f"{process.pid}.txt", spy))
         of_threads, whole = _since(threads, threads_before), max(all_now - before_all, 0.0)
-        worth = weights(samples, of_threads, RATE)
-        collections = told.get(process.pid, {}).get("collections", {})
-        stacks += with_unseen(apart(weighted(samples, worth), collections), whole)
-        count += effective(samples, worth)
+        worth = microseconds_per_sample(samples, of_threads, RATE)
+        collections = results.get(process.pid, {}).get("collections", {})
+        stacks += with_unseen(separate_collections(costs_of(samples, worth), collections), whole)
+        count += effective_samples(samples, worth)
     return done, Samples(f"py-spy {metadata.version(PACKAGE)}", RATE, count, stacks)
 
 
 def find() -> Path:
-    """Return the program that its wheel has brought along, wherever that put it."""
+    """Return the path of the program that py-spy's wheel installed."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         for file in metadata.distribution(PACKAGE).files or ():
             if file.name == PACKAGE:
@@ -85,16 +93,16 @@ async def _attach(stack: contextlib.AsyncExitStack, program: Path, process: psut
     try:
         await until_ready(child, samples, READY_SECONDS)
     except ProcessFailed as error:
-        said = log.read_text(errors="replace")
-        denied = re.search(NO_PERMISSION, said)
-        why = "has no permission to look at other processes (ptrace)" if denied else "could not read the process"
-        raise CannotSample(f"py-spy {why}.", hint="Profile without it.", details=said) from error
+        output = log.read_text(errors="replace")
+        denied = re.search(NO_PERMISSION, output)
+        why = "has no permission to read other processes (ptrace)" if denied else "could not read the process"
+        raise CannotSample(f"py-spy {why}.", hint="Profile without it.", details=output) from error
     return child
 
 
 def _threads(process: psutil.Process) -> dict[int, float]:
     with contextlib.suppress(psutil.Error):
-        return {one.id: one.user_time + one.system_time for one in process.threads()}
+        return {thread.id: thread.user_time + thread.system_time for thread in process.threads()}
     return {}
 
 
@@ -106,4 +114,4 @@ def _written(file: Path, spy: Child) -> str:
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
-        raise spy.failed("has sampled, and written nothing") from None
+        raise spy.failed("sampled, but wrote nothing") from None

@@ -1,4 +1,4 @@
-"""Sampling a subject's Python processes while something is done: py-spy where it may, else the proxy's own probe."""
+"""Sample a subject's Python processes during some work: with py-spy where it may, else with the proxy's own probe."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ if TYPE_CHECKING:
     from evenkeel_lab.profiling.stacks import Stack
 
 T = TypeVar("T")
-# py-spy halts all threads for each sample: at 400 a second, a proxy kept a tenth of its throughput.
+# py-spy pauses all threads for each sample. At 400 a second, a proxy had a tenth of its throughput left.
 RATE = 100
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is sampled: a process with all that it has started, and the place that its probe knows."""
+    """A process with its descendants, and the path next to which its probe writes."""
 
     pid: int
-    place: Path
+    path: Path
 
 
 @dataclass(frozen=True)
 class Work:
-    """What was done while somebody sampled, or nobody."""
+    """Work that was done, with a sampler or without one."""
 
     requests: int
     seconds: float
     each: float | None
-    """Milliseconds that one took; None if none was answered."""
+    """Milliseconds of one request; `None` if none was answered."""
     unit: str = "request"
 
 
 @dataclass(frozen=True)
 class Samples:
-    """What a sampler has seen."""
+    """The result of a sampler."""
 
     sampler: str
     rate: int
     count: float
     stacks: Mapping[Stack, int]
-    """Microseconds of CPU, of its Python processes; all that they have spent."""
+    """Microseconds of CPU by stack: all CPU time of the Python processes."""
     why: str = ""
-    """Why no better sampler was used."""
+    """Why a better sampler was not used."""
 
 
 class CannotSample(RigFailure):
@@ -59,39 +59,39 @@ class CannotSample(RigFailure):
 
 
 class Sampler(Protocol):
-    """One way to sample."""
+    """Interface of a sampler."""
 
     async def __call__(self, subject: Subject, folder: Path, work: Callable[[], Awaitable[T]]) -> tuple[T, Samples]:
-        """Sample while the work is done; raise `CannotSample`, before it has begun, where that cannot be."""
+        """Sample while the work is done. Raise `CannotSample` before the work begins if that is impossible."""
 
 
 async def record(
     subject: Subject, folder: Path, work: Callable[[], Awaitable[T]], samplers: Sequence[Sampler]
 ) -> tuple[T, Samples]:
-    """Sample with the first sampler that can."""
+    """Sample with the first sampler that works here."""
     why: list[str] = []
     for sampler in samplers:
         try:
-            done, found = await sampler(subject, folder, work)
+            done, samples = await sampler(subject, folder, work)
         except CannotSample as error:
             why.append(error.what)
             continue
-        return done, replace(found, why=" ".join(why))
+        return done, replace(samples, why=" ".join(why))
     raise RigFailure(f"No profile can be taken here. {' '.join(why)}", hint="Investigate without --profile.")
 
 
 def pythons(pid: int) -> list[psutil.Process]:
-    """Return the processes of a tree that are Python: told by their program, not by what they call themselves."""
-    found = []
+    """Return the Python processes of a tree. The executable decides, not the title of a process."""
+    processes = []
     for process in tree(pid):
         with contextlib.suppress(psutil.Error):
             if Path(process.exe()).name.lower().startswith("python"):
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def cpu(process: psutil.Process) -> float:
-    """Return how many seconds of CPU a process has spent; none if it has ended."""
+    """Return the CPU time of a process in seconds; 0 if it has ended."""
     with contextlib.suppress(psutil.Error):
         times = process.cpu_times()
         return float(times.user + times.system)

@@ -1,4 +1,4 @@
-"""What a report says about a profile: tables in markdown, and the flame graphs that it shows."""
+"""The profile section of a report: tables and flame graphs."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.profiling.flame import flame
 from evenkeel_lab.profiling.frames import OTHER, UNSEEN
-from evenkeel_lab.profiling.hot_functions import difference, on_the_way, top
+from evenkeel_lab.profiling.hot_functions import difference, top, wrappers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from evenkeel_lab.profiling.profile import Profile, Taken
+    from evenkeel_lab.profiling.profile import ArmProfile, Profile
 
 ROWS, LINE = 10, 110
-# As good as all of the CPU.
+# From this share on, the profile has practically all of the CPU time.
 WHOLE = 0.995
-NAMELESS = {OTHER: "in functions too small to be told", UNSEEN: "in threads that no sample saw at work"}
+NAMELESS = {OTHER: "in functions too small to be listed", UNSEEN: "in threads that no sample saw at work"}
 UNCOUNTED = """\
-Each arm was profiled in one extra run, after the pairs. It never counts: no figure and no verdict is made of it."""
+Each arm was profiled in one extra run after the pairs. No figure and no verdict contains that run."""
 
 
 def flame_graphs(profile: Profile) -> dict[str, str]:
@@ -33,15 +33,15 @@ def figure_of(arm: str) -> str:
 
 
 def alt_of(arm: str) -> str:
-    """Say what an arm's flame graph shows."""
-    return f"Flame graph of {arm}: which functions its CPU goes to"
+    """Return the alternative text of an arm's flame graph."""
+    return f"Flame graph of {arm}: its CPU time by function"
 
 
 def section(profile: Profile, pictures: Mapping[str, str]) -> list[str]:
-    """Return the lines of a chapter; `pictures` shows the flame graphs, by their names."""
+    """Return the lines of the section; `pictures` has the flame graphs by name."""
     lines = ["## Profiles", "", UNCOUNTED, ""]
     for arm in _ordered(profile):
-        lines += [f"### `{arm}`", "", *wrap(" ".join(_how(profile.arms[arm])), LINE, break_on_hyphens=False), ""]
+        lines += [f"### `{arm}`", "", *wrap(" ".join(_method(profile.arms[arm])), LINE, break_on_hyphens=False), ""]
         lines += [*_own(profile, arm), "", *_cumulated(profile, arm), ""]
         if arm != profile.baseline and profile.baseline in profile.arms:
             lines += [*_changed(profile, arm), ""]
@@ -54,72 +54,80 @@ def _ordered(profile: Profile) -> Iterable[str]:
     return sorted(profile.arms, key=lambda arm: (arm != profile.baseline, arm))
 
 
-def _how(taken: Taken) -> Iterator[str]:
-    """Say what was sampled, with what, and what that did to the subject."""
-    unit = taken.unit
+def _method(profile: ArmProfile) -> Iterator[str]:
+    """Yield sentences on the samples, the sampler, and its effect on the subject."""
+    unit = profile.unit
     yield (
-        f"Sampled by {taken.sampler}, {taken.rate} times a second for {taken.seconds:.0f} s: {taken.samples:,} samples "
-        f"of {taken.requests:,} {unit}s."
+        f"Sampled by {profile.sampler}, {profile.rate} times a second for {profile.seconds:.0f} s: "
+        f"{profile.samples:,} samples of {profile.requests:,} {unit}s."
     )
-    if taken.why:
-        yield taken.why
+    if profile.why:
+        yield profile.why
     part = (
-        f"; that is {taken.covered:.0%} of what it cost in all: programs that are not Python, such as the query "
-        "engine, are not in the profile"
+        f", which is {profile.covered:.0%} of its whole cost: programs that are not Python, such as the query engine, "
+        "are not in the profile"
     )
-    yield (
-        f"A {unit} cost {_number(taken.cpu_ms)} ms of CPU in Python processes{part if taken.covered < WHOLE else ''}."
-    )
-    if taken.slowdown is not None and taken.surcharge is not None:
+    cost = f"A {unit} cost {_number(profile.cpu_ms)} ms of CPU in Python processes"
+    yield f"{cost}{part if profile.covered < WHOLE else ''}."
+    if profile.slowdown is not None and profile.surcharge is not None:
         yield (
-            f"With the sampler a {unit} took {taken.slowdown:+.0%} time and {taken.surcharge:+.0%} CPU, against one "
-            "run without it just before; that holds the noise of two single runs, too."
+            f"The sampler changed the duration of a {unit} by {profile.slowdown:+.0%} and its CPU time by "
+            f"{profile.surcharge:+.0%}, against one run without it just before. This includes the noise of two single "
+            "runs."
         )
 
 
 def _own(profile: Profile, arm: str) -> Iterator[str]:
-    unit, found = profile.arms[arm].unit, top(profile, arm)
+    unit, costs = profile.arms[arm].unit, top(profile, arm)
     yield from (
-        "Where it went, by what functions spend in their own lines and in what they call that is not Python:",
+        "Functions by their own CPU time, which includes what they call that is not Python:",
         "",
     )
-    rows = [(one.name, _number(one.own), f"{one.own_share:.1%}") for one in found if one.name not in NAMELESS]
+    rows = [(cost.name, _number(cost.own), f"{cost.own_share:.1%}") for cost in costs if cost.name not in NAMELESS]
     yield from _table(("function", f"own, ms a {unit}", "share"), rows[:ROWS])
-    rest = {one.name: one for one in found if one.name in NAMELESS}
-    told = [f"{_number(rest[name].own)} ms {what}" for name, what in NAMELESS.items() if name in rest]
-    if told:
-        yield from ("", *wrap(f"Beside these and other functions: {', '.join(told)}.", LINE))
+    rest = {cost.name: cost for cost in costs if cost.name in NAMELESS}
+    parts = [f"{_number(rest[name].own)} ms {what}" for name, what in NAMELESS.items() if name in rest]
+    if parts:
+        yield from ("", *wrap(f"Besides: {', '.join(parts)}.", LINE))
 
 
 def _cumulated(profile: Profile, arm: str) -> Iterator[str]:
-    unit, hidden = profile.arms[arm].unit, on_the_way(profile.arms[arm]) | NAMELESS.keys()
-    found = sorted(top(profile, arm), key=lambda one: (-one.cumulated, one.name))
-    rows = [(one.name, _number(one.cumulated), f"{one.cumulated_share:.1%}") for one in found if one.name not in hidden]
-    yield from ("The same with all that they call; functions that only hand on to one other are left out:", "")
+    unit, hidden = profile.arms[arm].unit, wrappers(profile.arms[arm]) | NAMELESS.keys()
+    costs = sorted(top(profile, arm), key=lambda cost: (-cost.cumulated, cost.name))
+    rows = [
+        (cost.name, _number(cost.cumulated), f"{cost.cumulated_share:.1%}") for cost in costs if cost.name not in hidden
+    ]
+    yield from ("Functions by their CPU time with all that they call, without those that only wrap one other:", "")
     yield from _table(("function", f"cumulated, ms a {unit}", "share"), rows[:ROWS])
 
 
 def _changed(profile: Profile, arm: str) -> Iterator[str]:
-    """Tell what costs more than in the baseline, and so clearly that samples cannot be to blame."""
-    baseline, taken = profile.arms[profile.baseline], profile.arms[arm]
+    """Yield the functions whose cost is clearly higher than in the baseline, beyond the sampling error."""
+    baseline, measured = profile.arms[profile.baseline], profile.arms[arm]
     changes = difference(profile, profile.baseline, arm)
-    hidden = on_the_way(taken) | NAMELESS.keys()
-    own = [one for one in changes if one.own_is_clear and one.own > 0 and one.name not in NAMELESS]
-    cumulated = [one for one in changes if one.cumulated_is_clear and one.cumulated > 0 and one.name not in hidden]
+    hidden = wrappers(measured) | NAMELESS.keys()
+    own = [change for change in changes if change.own_is_clear and change.own > 0 and change.name not in NAMELESS]
+    cumulated = [
+        change for change in changes if change.cumulated_is_clear and change.cumulated > 0 and change.name not in hidden
+    ]
     yield from wrap(
-        f"A {taken.unit} cost {_number(taken.cpu_ms)} ms here, {_number(baseline.cpu_ms)} ms in `{profile.baseline}`. "
-        + ("What cost" if own or cumulated else "No single function cost")
-        + " more than there, beyond what samples can tell"
+        f"A {measured.unit} cost {_number(measured.cpu_ms)} ms here, {_number(baseline.cpu_ms)} ms in "
+        f"`{profile.baseline}`. "
+        + ("Functions that cost" if own or cumulated else "No single function cost")
+        + " more than there, beyond the sampling error"
         + (" (three standard errors):" if own or cumulated else "."),
         LINE,
     )
     if own:
-        rows = [(one.name, f"+{_number(one.own)}", f"± {_number(one.own_doubt)}") for one in own]
-        yield from ("", *_table(("function", f"own, ms a {taken.unit} more", "doubt"), rows[:ROWS]))
+        rows = [(change.name, f"+{_number(change.own)}", f"± {_number(change.own_error)}") for change in own]
+        yield from ("", *_table(("function", f"own, ms a {measured.unit} more", "error"), rows[:ROWS]))
     if cumulated:
-        cumulated.sort(key=lambda one: (-one.cumulated, one.name))
-        rows = [(one.name, f"+{_number(one.cumulated)}", f"± {_number(one.cumulated_doubt)}") for one in cumulated]
-        yield from ("", *_table(("function", f"cumulated, ms a {taken.unit} more", "doubt"), rows[:ROWS]))
+        cumulated.sort(key=lambda change: (-change.cumulated, change.name))
+        rows = [
+            (change.name, f"+{_number(change.cumulated)}", f"± {_number(change.cumulated_error)}")
+            for change in cumulated
+        ]
+        yield from ("", *_table(("function", f"cumulated, ms a {measured.unit} more", "error"), rows[:ROWS]))
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:

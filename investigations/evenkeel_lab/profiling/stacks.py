@@ -1,4 +1,4 @@
-"""Collapsed stacks: how much CPU was spent with which functions on the stack, the outermost first."""
+"""Collapsed stacks: CPU time by the functions on the stack, the outermost first."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ if TYPE_CHECKING:
 
 Stack = tuple[str, ...]
 Samples = Mapping[tuple[int, Stack], int]
-"""How often each stack of each thread was seen."""
+"""The number of samples by thread and stack."""
 THREAD = re.compile(r"thread \((\d+)\)")
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What a function has cost, in microseconds of CPU."""
+    """CPU time of a function, in microseconds."""
 
     own: int
-    """In its own lines, and in what it calls that is not Python."""
+    """Its own CPU time, which includes what it calls that is not Python."""
     cumulated: int
-    """With all that it calls; once, however often it is on a stack."""
+    """With all that it calls. A function that is on a stack several times counts once."""
 
 
-def parsed(text: str) -> Samples:
-    """Read what py-spy has written."""
-    found: Counter[tuple[int, Stack]] = Counter()
+def parse(text: str) -> Samples:
+    """Parse the output of py-spy."""
+    samples: Counter[tuple[int, Stack]] = Counter()
     for line in text.splitlines():
-        told, _, count = line.rpartition(" ")
-        thread, _, rest = told.partition(";")
+        frames, _, count = line.rpartition(" ")
+        thread, _, rest = frames.partition(";")
         number = THREAD.match(thread)
         if not count.isdigit() or number is None:
             continue
-        found[int(number[1]), opened(rest)] += int(count)
-    return found
+        samples[int(number[1]), without_launchers(rest)] += int(count)
+    return samples
 
 
-def opened(text: str) -> Stack:
-    """Return a stack without what only launches it."""
+def without_launchers(text: str) -> Stack:
+    """Return the stack of `text` without the outermost functions that only start a program or a thread."""
     frames = [named(frame) for frame in text.split(";") if frame]
     above = next((index for index, name in enumerate(frames) if not launches(name)), len(frames) - 1)
     return tuple(frames[max(above, 0) :]) or (UNSEEN,)
 
 
-def weights(samples: Samples, cpu: Mapping[int, float], rate: int) -> dict[int, float]:
-    """Return how many microseconds of CPU a sample of each thread stands for, by the seconds that the thread has spent.
+def microseconds_per_sample(samples: Samples, cpu: Mapping[int, float], rate: int) -> dict[int, float]:
+    """Return the microseconds of CPU that a sample of each thread stands for; `cpu` has the threads' CPU seconds.
 
-    Samples alone would not do. One that waits for a core looks as if it ran; so a sample is worth what its thread has
-    spent. One that waits for work is woken by every sample, which costs CPU that is not its own: such samples do not
-    count, and no sample is worth more than the time until the next.
+    A thread that waits for a core looks as if it ran, so the CPU time of the thread decides. Every sample wakes a
+    thread that waits for work, which costs CPU time that is not its own: such samples do not count, and no sample is
+    worth more than the time until the next one.
     """
     working = Counter[int]()
     for (thread, stack), count in samples.items():
@@ -63,42 +63,42 @@ def weights(samples: Samples, cpu: Mapping[int, float], rate: int) -> dict[int, 
     return {thread: min(cpu.get(thread, 0.0) / count, 1 / rate) * 1e6 for thread, count in working.items() if count}
 
 
-def weighted(samples: Samples, worth: Mapping[int, float]) -> Counter[Stack]:
-    """Return what each stack has cost."""
-    found = Counter[Stack]()
+def costs_of(samples: Samples, worth: Mapping[int, float]) -> Counter[Stack]:
+    """Return the CPU time of each stack in microseconds; `worth` is that of a sample by thread."""
+    costs = Counter[Stack]()
     for (thread, stack), count in samples.items():
         if not waits(stack[-1]):
-            found[stack] += round(worth[thread] * count)
-    return found
+            costs[stack] += round(worth[thread] * count)
+    return costs
 
 
-def effective(samples: Samples, worth: Mapping[int, float]) -> float:
-    """Return how many samples of equal worth would tell as much as these."""
-    found = [(worth[thread], count) for (thread, stack), count in samples.items() if not waits(stack[-1])]
-    squares = sum(one**2 * count for one, count in found)
-    return float(sum(one * count for one, count in found) ** 2 / squares) if squares else 0.0
+def effective_samples(samples: Samples, worth: Mapping[int, float]) -> float:
+    """Return the number of equally weighted samples with the same information (Kish's effective sample size)."""
+    weighted = [(worth[thread], count) for (thread, stack), count in samples.items() if not waits(stack[-1])]
+    squares = sum(weight**2 * count for weight, count in weighted)
+    return float(sum(weight * count for weight, count in weighted) ** 2 / squares) if squares else 0.0
 
 
-def apart(stacks: Counter[Stack], collections: Mapping[str, int]) -> Counter[Stack]:
-    """Take the microseconds of whole garbage collections from the stacks that they have interrupted."""
-    found = Counter(stacks)
+def separate_collections(stacks: Counter[Stack], collections: Mapping[str, int]) -> Counter[Stack]:
+    """Move the microseconds of garbage collections from the stacks that they interrupted to a stack of their own."""
+    separated = Counter(stacks)
     for text, spent in collections.items():
-        stack = opened(text)
-        moved = min(found[stack], spent)
-        found[stack] -= moved
-        found[COLLECTION] += moved
-    return found
+        stack = without_launchers(text)
+        moved = min(separated[stack], spent)
+        separated[stack] -= moved
+        separated[COLLECTION] += moved
+    return separated
 
 
 def with_unseen(stacks: Mapping[Stack, int], whole: float) -> Counter[Stack]:
-    """Add what a process has spent, in seconds, beyond all that was seen of it."""
-    found = Counter({stack: spent for stack, spent in stacks.items() if spent > 0})
-    rest = round(whole * 1e6) - found.total()
-    return found + Counter({(UNSEEN,): rest}) if rest > 0 else found
+    """Add the part of a process's CPU time, `whole` seconds, that is in no sample."""
+    seen = Counter({stack: spent for stack, spent in stacks.items() if spent > 0})
+    rest = round(whole * 1e6) - seen.total()
+    return seen + Counter({(UNSEEN,): rest}) if rest > 0 else seen
 
 
 def functions(stacks: Mapping[Stack, int]) -> dict[str, Spent]:
-    """Return what each function has cost."""
+    """Return the CPU time of each function."""
     own: Counter[str] = Counter()
     cumulated: Counter[str] = Counter()
     for stack, spent in stacks.items():
@@ -108,26 +108,26 @@ def functions(stacks: Mapping[Stack, int]) -> dict[str, Spent]:
     return {name: Spent(own[name], cumulated[name]) for name in sorted(cumulated)}
 
 
-def largest(told: Mapping[str, Spent], least: float) -> dict[str, Spent]:
-    """Tell functions below a share of the whole together; the sum of what is their own stays."""
-    wanted = least * sum(one.own for one in told.values())
-    found = {name: one for name, one in told.items() if one.cumulated >= wanted and name != OTHER}
-    rest = sum(one.own for name, one in told.items() if name not in found)
-    return found | ({OTHER: Spent(rest, rest)} if rest else {})
+def largest(by_function: Mapping[str, Spent], least: float) -> dict[str, Spent]:
+    """Merge functions with less than the share `least` into one entry. The sum of own CPU times stays the same."""
+    threshold = least * sum(spent.own for spent in by_function.values())
+    large = {name: spent for name, spent in by_function.items() if spent.cumulated >= threshold and name != OTHER}
+    rest = sum(spent.own for name, spent in by_function.items() if name not in large)
+    return large | ({OTHER: Spent(rest, rest)} if rest else {})
 
 
 def pruned(stacks: Mapping[Stack, int], least: float) -> Counter[Stack]:
-    """Fold every part of the tree that is below a share of the whole; their sum stays."""
-    wanted = least * sum(stacks.values())
+    """Merge every subtree with less than the share `least`. The sum stays the same."""
+    threshold = least * sum(stacks.values())
     within: Counter[Stack] = Counter()
     for stack, spent in stacks.items():
         for part in beginnings(stack):
             within[part] += spent
-    found: Counter[Stack] = Counter()
+    merged: Counter[Stack] = Counter()
     for stack, spent in stacks.items():
-        small = next((part for part in beginnings(stack) if within[part] < wanted), None)
-        found[stack if small is None else (*small[:-1], OTHER)] += spent
-    return found
+        small = next((part for part in beginnings(stack) if within[part] < threshold), None)
+        merged[stack if small is None else (*small[:-1], OTHER)] += spent
+    return merged
 
 
 def beginnings(stack: Stack) -> Iterable[Stack]:

@@ -11,9 +11,9 @@ from evenkeel_lab.investigation_spec.arm import Kind
 from evenkeel_lab.investigation_spec.investigation import AGAIN, Design
 from evenkeel_lab.report.markdown import text
 from evenkeel_lab.report.plot_data import counted_over_time, halves, median
-from evenkeel_lab.runner.measurement.latency_summary import SURE
+from evenkeel_lab.runner.measurement.latency_summary import LEAST_BEYOND
 from evenkeel_lab.runner.results.analysis import paired
-from evenkeel_lab.runner.results.store import BELIEVED, WORDS as ALL_WORDS
+from evenkeel_lab.runner.results.store import FIXED_ONCE_MEASURED, WORDS as ALL_WORDS
 from evenkeel_lab.runner.schedule import arms_of, schedule
 from evenkeel_lab.runner.warm_up import COLD, WINDOWS
 from evenkeel_lab.stats import LEAST_PAIRS, alpha_per_look, wording
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 STAND_IN = "stand-in"
 # Settings that are only wording. The hypothesis and the claims of others are not among them.
-WORDS = {name: part for name, part in ALL_WORDS.items() if name not in BELIEVED}
+WORDS = {name: part for name, part in ALL_WORDS.items() if name not in FIXED_ONCE_MEASURED}
 # From this share of time spent waiting for a core, a proxy is mentioned.
 CROWDED = 0.2
 STEADY = 1.2
@@ -202,7 +202,7 @@ def _quantile_hint(name: str) -> str:
     if not digits.replace(".", "").isdigit():
         return ""
     beyond = 1 - float(digits) / 100
-    return f": a quantile needs {SURE} requests beyond it, that is {SURE / beyond:,.0f} in a run"
+    return f": a quantile needs {LEAST_BEYOND} requests beyond it, that is {LEAST_BEYOND / beyond:,.0f} in a run"
 
 
 def _permutation_test(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
@@ -224,7 +224,7 @@ def _permutation_test(summary: Summary, judgement: Judgement) -> Iterator[Caveat
 
 def _noise(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
     investigation = summary.investigation
-    if not any(AGAIN in pair for pair in investigation.comparisons) and not _has_twin(investigation):
+    if not any(AGAIN in pair for pair in investigation.comparisons) and not _has_equal_arm(investigation):
         # Only proxies can be measured a second time automatically.
         is_proxy = investigation.arms[investigation.baseline].subject is Kind.PROXY
         hint = "`session.noise` measures it" if is_proxy else "an arm that is the same as the baseline would tell"
@@ -241,7 +241,7 @@ def _noise(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
         yield Caveat("noisy", f"Two proxies that are the same may differ by more than a margin in {'; '.join(wide)}.")
 
 
-def _has_twin(investigation: Investigation) -> bool:
+def _has_equal_arm(investigation: Investigation) -> bool:
     """Whether another arm equals the baseline."""
     baseline = investigation.arms[investigation.baseline]
     same_about = {"about": baseline.about}
@@ -270,8 +270,8 @@ def _provenance(summary: Summary, _: Judgement) -> Iterator[Caveat]:
         yield Caveat(
             "stand-in",
             "LiteLLM's database client spoke to Postgres through a stand-in for Prisma's native engine, a process of "
-            "its own that takes about a millisecond of CPU more for each query: what a query costs is told too high "
-            "here, how many there are is not.",
+            "its own that takes about a millisecond of CPU more for each query: the cost of a query is too high "
+            "here, the number of queries is right.",
         )
 
 

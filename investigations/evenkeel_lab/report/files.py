@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.investigation_spec import books, find, known, name_of, read as read_investigation, read_book
+from evenkeel_lab.investigation_spec import find, known, name_of, read as read_investigation, read_study, studies
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.profiling.profile import FILE as PROFILE, read as read_profile
 from evenkeel_lab.progress import Silent
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from evenkeel_lab.investigation_spec import Book
+    from evenkeel_lab.investigation_spec import Study
     from evenkeel_lab.profiling.profile import Profile
     from evenkeel_lab.progress import Steps
     from evenkeel_lab.report.page import Page
@@ -107,7 +107,7 @@ def render(summary: Summary, folder: Path) -> Path:
     return folder / f"{rendered.name}.md"
 
 
-def render_study(name: str, study: Book, summaries: Sequence[Summary], folder: Path) -> Path:
+def render_study(name: str, study: Study, summaries: Sequence[Summary], folder: Path) -> Path:
     """Write the pages of a quick run of a study into `folder`. Return the path of its main page."""
     by_chapter = {summary.name.rpartition("/")[2]: report_data_of(summary) for summary in summaries}
     first = study_page(name, study.only(by_chapter), by_chapter, quick=True)
@@ -120,7 +120,7 @@ def render_study(name: str, study: Book, summaries: Sequence[Summary], folder: P
 def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendered:
     """Render the reports of all measured investigations and studies, or of those in `names`, and the index."""
     steps = steps or Silent()
-    study_folders, folders = books(), known()
+    study_folders, folders = studies(), known()
     if not folders:
         raise WrongUse("There are no investigations here.", hint="Go to the project's folder.")
     measured = {name: folder for name, folder in folders.items() if (folder / FILE).is_file()}
@@ -131,13 +131,13 @@ def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendere
             by_name[name] = _read_data(name, folder)
             if not names or name in affected:
                 pages.append(page(by_name[name]))
-    studies = {name: read_book(folder) for name, folder in study_folders.items()}
-    for name, study in studies.items():
+    by_study = {name: read_study(folder) for name, folder in study_folders.items()}
+    for name, study in by_study.items():
         if not names or name in affected:
             by_chapter = {chapter: by_name[f"{name}/{chapter}"] for chapter in _chapters_of(name, by_name)}
             pages.append(study_page(name, study, by_chapter))
     waiting = {name: read_investigation(folder) for name, folder in folders.items() if name not in measured}
-    files = {INDEX: index([*by_name.values()], waiting, {name: study.question for name, study in studies.items()})}
+    files = {INDEX: index([*by_name.values()], waiting, {name: study.question for name, study in by_study.items()})}
     for rendered in pages:
         files |= rendered.files
     files = {name: marked(name, text) for name, text in files.items()}

@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.formatting import counted, duration
-from evenkeel_lab.investigation_spec.quotation import QUOTATION, Share, Telling, quoted
+from evenkeel_lab.investigation_spec.quotation import QUOTATION, Form, Share, quoted
 from evenkeel_lab.report.caveats import pairs_done
 from evenkeel_lab.report.claim_check import check_comparison, interval_position
 from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, table, text
@@ -16,13 +16,13 @@ from evenkeel_lab.report.plots.style import svg
 from evenkeel_lab.report.report_data import primary
 from evenkeel_lab.report.sections.reproduce import commit, day, seconds
 from evenkeel_lab.report.sections.tables import is_invalid
-from evenkeel_lab.runner.results.arm_mean import level
+from evenkeel_lab.runner.results.arm_mean import arm_mean
 from evenkeel_lab.stats import wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evenkeel_lab.investigation_spec import Book
+    from evenkeel_lab.investigation_spec import Study
     from evenkeel_lab.investigation_spec.quotation import Finding
     from evenkeel_lab.investigation_spec.study import Claim, Cure
     from evenkeel_lab.report.report_data import ReportData
@@ -35,12 +35,12 @@ QUICK_NOTE = (
 )
 # Metrics of the evidence table, if a chapter judges them.
 METRICS = ("throughput", "p50", "p95", "mean", "cpu_ms", "prisma_calls", "value")
-ESTIMATES = {Telling.EFFECT: wording.effect, Telling.SHARE: wording.part, Telling.FACTOR: wording.factor}
+ESTIMATES = {Form.EFFECT: wording.effect, Form.SHARE: wording.part, Form.FACTOR: wording.factor}
 # A claimed range beyond these effects is open at that end.
 NOTHING_LEFT, ENDLESS = -0.99, 99.0
 
 
-def study_page(name: str, study: Book, by_chapter: Mapping[str, ReportData], *, quick: bool = False) -> Page:
+def study_page(name: str, study: Study, by_chapter: Mapping[str, ReportData], *, quick: bool = False) -> Page:
     """Render the page of a study. Chapters that are not measured yet are shown as such."""
     by_chapter = {chapter: by_chapter[chapter] for chapter in study.chapters if chapter in by_chapter}
     drawn = answers(by_chapter)
@@ -64,7 +64,7 @@ def study_page(name: str, study: Book, by_chapter: Mapping[str, ReportData], *, 
     return Page(name, "\n\n".join(filter(None, parts)) + "\n", figures)
 
 
-def _answer(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str:
+def _answer(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:
     lines = []
     for chapter in study.chapters:
         if chapter not in by_chapter:
@@ -91,9 +91,9 @@ def _quoted(quotation: Finding | Share, by_chapter: Mapping[str, ReportData]) ->
     if data is None:
         return wording.UNMEASURED
     if not isinstance(quotation, Share):
-        if quotation.told is Telling.MEASURED:
-            mean = level(data.investigation, data.summary.done, quotation.arm, quotation.figure)
-            return f"{mean}{_invalid_note(data)}" if mean.is_told else UNKNOWN
+        if quotation.form is Form.MEASURED:
+            mean = arm_mean(data.investigation, data.summary.done, quotation.arm, quotation.figure)
+            return f"{mean}{_invalid_note(data)}" if mean.is_known else UNKNOWN
         compared = _compared(quotation, by_chapter)
         return f"{_estimated(quotation, compared) or wording.NO_VERDICT}{_invalid_note(data)}" if compared else UNKNOWN
     known = data.attribution.pieces if data.attribution else ()
@@ -102,7 +102,7 @@ def _quoted(quotation: Finding | Share, by_chapter: Mapping[str, ReportData]) ->
 
 
 def _estimated(finding: Finding, compared: Compared) -> str:
-    return ESTIMATES[finding.told](compared)
+    return ESTIMATES[finding.form](compared)
 
 
 def _verdict(data: ReportData, arm: str, compared: Compared | None) -> str:
@@ -127,7 +127,7 @@ def _alt(by_chapter: Mapping[str, ReportData]) -> str:
     return f"Forest plot of what decides in each chapter: {'; '.join(effects)}"
 
 
-def _evidence(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str:
+def _evidence(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:
     rows: list[list[str]] = []
     judged = {
         each.metric.name for data in by_chapter.values() for comparison in data.shown for each in comparison.figures
@@ -173,27 +173,25 @@ def _primary_verdict(data: ReportData, compared: Compared | None) -> str:
 def _range(claim: Claim) -> str:
     """Return the claimed range as text."""
     least, most = claim.between
-    match claim.told:
-        case Telling.SHARE:
+    match claim.form:
+        case Form.SHARE:
             # Shares close to 0 need more digits than other effects.
             return f" as a share, {(1 + least) * 100:.6g} to {(1 + most) * 100:.6g}"
-        case Telling.FACTOR:
+        case Form.FACTOR:
             return f" as a factor, {1 / (1 + most):.3g} to {1 / (1 + least):.3g}"
     if most >= ENDLESS:
         return f" {least * 100:+g} or more"
     return f" {most * 100:+g} or less" if least <= NOTHING_LEFT else f" {least * 100:+g} to {most * 100:+g}"
 
 
-def _claims(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str:
+def _claims(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:
     if not study.claims and not study.unmeasured:
         return ""
     rows = []
     for claim in study.claims:
         compared = _compared(claim, by_chapter)
         verdict = (
-            check_comparison(claim.between, compared, has_direction=claim.told is not Telling.SHARE)
-            if compared
-            else None
+            check_comparison(claim.between, compared, has_direction=claim.form is not Form.SHARE) if compared else None
         )
         position = interval_position(claim.between, compared) if compared else ""
         shown = f"open: {_why_not(claim, compared, by_chapter)}" if verdict is None else str(verdict)
@@ -298,7 +296,7 @@ def _compared(finding: Finding, by_chapter: Mapping[str, ReportData]) -> Compare
     return next((compared for compared in comparisons if compared.metric.name == finding.figure), None)
 
 
-def _limits(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str:
+def _limits(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:
     limits = [_with_quotations(limit, by_chapter) for limit in study.limits]
     chapters_by_caveat: dict[str, list[str]] = {}
     for chapter, data in by_chapter.items():
@@ -310,7 +308,7 @@ def _limits(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str
     return "\n\n".join(["## Limits", items(limits)])
 
 
-def _reproduce(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str:
+def _reproduce(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:
     rows = [
         [
             chapter,

@@ -1,4 +1,4 @@
-"""Arms that are functions of the project's own: a benchmark, a simulation."""
+"""Arms that are functions of this project: a benchmark or a simulation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def call(name: str, arm: Arm, seed: int) -> Run:
-    """Call an arm's function once, and return what it has found; it may find that the rig did not keep up."""
+    """Call an arm's function once and return its value as a run, which is rig-limited if the function says so."""
     function = load(arm.function)
     start_ns, began = time.time_ns(), time.monotonic()
     try:
@@ -31,21 +31,21 @@ async def call(name: str, arm: Arm, seed: int) -> Run:
         raise
     except Exception as error:  # it is not ours
         where = traceback.extract_tb(error.__traceback__)[-1]
-        what = f"{arm.function}, the function of {name}, has failed with seed {seed}: {error!r}."
-        raise WrongUse(what, hint=f"Look at {where.filename}, line {where.lineno}, or at its `arguments`.") from error
+        what = f"{arm.function}, the function of {name}, failed with seed {seed}: {error!r}."
+        raise WrongUse(what, hint=f"See {where.filename}, line {where.lineno}, and the arm's `arguments`.") from error
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        what = f"{arm.function}, the function of {name}, has returned {value!r} with seed {seed}."
-        raise WrongUse(what, hint="A function is called with a seed and its `arguments`, and returns a number.")
+        what = f"{arm.function}, the function of {name}, returned {value!r} with seed {seed}."
+        raise WrongUse(what, hint="A function gets a seed and its `arguments`, and returns a number.")
     return Run(name, start_ns, time.monotonic() - began, 1, {"value": float(value)})
 
 
 def load(where: str) -> Callable[..., Any]:
-    """Return the function that is named package.module:name."""
+    """Return the function with the name `package.module:name`."""
     module, _, name = where.partition(":")
     try:
-        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     except Exception as error:  # whatever its module does when it is imported
         raise WrongUse(f"There is no function {where!r}: {error!r}.", hint="Write package.module:name.") from error
-    if not callable(found):
+    if not callable(function):
         raise WrongUse(f"{where!r} is no function.", hint="Write package.module:name.")
-    return found
+    return function

@@ -1,6 +1,6 @@
-"""What a session does, drawn before it begins: which two arms meet when, in which order, on which cores first.
+"""The schedule of a session: its pairs of arms, their order, and their first cores.
 
-Everything comes from the session's seed, so that a session that was stopped goes on as it would have gone.
+Everything is drawn from the session's seed, so that a session that was stopped continues with the same schedule.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.investigation_spec import Investigation
 
-# The mock alone is measured once in so many pairs: it is there to show what the rig costs, not to be judged.
+# The mock alone is measured once in six pairs. It shows what the rig costs and is not judged.
 DIRECT_EVERY = 6
 SEEDS = 2**31
 
 
 @dataclass(frozen=True)
 class ScheduledPair:
-    """Two arms, run as a pair; or the mock alone."""
+    """A pair of arms, or the mock alone."""
 
     pair: int
     """Its number, from 1."""
     arms: tuple[str, ...]
-    """In the order in which they run, or by the cores on which they begin."""
+    """In the order of their runs, or of the cores on which they begin."""
     seed: int
-    """What arrivals, prompts, users and the mock's draws come from: the same for both arms, and for nobody else."""
+    """Seed of arrivals, prompts, users and the mock's latencies: the same for both arms of a pair."""
 
     @property
     def name(self) -> str:
-        """What its folder is called."""
+        """Name of its folder."""
         return f"{self.pair:03}+{'+'.join(sorted(self.arms))}"
 
 
 def arms_of(name: str) -> list[str]:
-    """Return the arms of the meeting with that name, sorted."""
+    """Return the arms of the scheduled pair with this name, sorted."""
     return name.split("+")[1:]
 
 
 def pair_number(name: str) -> int:
-    """Return of which pair the meeting with that name is."""
+    """Return the number of the pair in the name of a scheduled pair."""
     return int(name.partition("+")[0])
 
 
@@ -57,7 +57,7 @@ def schedule(investigation: Investigation, pairs: int) -> Iterator[ScheduledPair
         for index in source.permutation(len(compared)):
             first, second = compared[index]
             arms = (first, second) if source.integers(2) else (second, first)
-            # A proxy that meets several others must not know the users of one meeting in the next.
+            # Each has its own seed: a proxy in several pairs must not know the users of one of them in the next.
             yield ScheduledPair(pair, arms, int(source.integers(SEEDS)))
         if AGAIN in compared[-1] and pair % DIRECT_EVERY == 1:
             yield ScheduledPair(pair, (DIRECT,), int(source.integers(SEEDS)))

@@ -1,4 +1,4 @@
-"""A session from beginning to end: subjects up, warmed up, then meeting after meeting, until a look settles it."""
+"""A session: boot the subjects, warm them up, then run scheduled pairs until a look settles the session."""
 
 from __future__ import annotations
 
@@ -34,39 +34,39 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.stack import Options
 
 
-# Where booting takes longer than elsewhere, there may be no time left for the pairs that a verdict needs.
+# Share of the time limit that may be added. If boots are slow, there may be no time left for the pairs of a verdict.
 OVERTIME = 0.5
 
 
 class ProgressListener(Protocol):
-    """Somebody who wants to know how far a session is."""
+    """Interface of a listener to the progress of a session."""
 
-    def meeting(self, meeting: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
-        """Hear of a meeting that has come to its end, and how many seconds are left."""
+    def pair_done(self, scheduled: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
+        """Receive the results of a scheduled pair, and the seconds that are left."""
 
 
 @dataclass
 class Session:
-    """One session, and what it needs."""
+    """A session with its dependencies."""
 
     name: str
     investigation: Investigation
     store: Store
     options: Options
     steps: Steps
-    told: ProgressListener
+    listener: ProgressListener
     stop: Event
     after: Callable[[Mapping[str, Target]], Awaitable[None]] | None = None
-    """What else is done with the subjects, when there is nothing left to be measured."""
+    """Called with the subjects after the last run."""
     begun: float = field(default_factory=time.monotonic, init=False)
-    """When everything was installed that it needs."""
+    """The time when everything was installed."""
 
     async def conduct(self) -> Judgement:
-        """Measure until a look settles it, or the last one has been taken."""
+        """Measure until a look settles the session, or until the last look."""
         last = self.investigation.session.looks[-1]
         self.store.reword(self.investigation)
         done = self.store.done()
-        wanted = [one for one in schedule(self.investigation, last) if one.name not in done]
+        wanted = [scheduled for scheduled in schedule(self.investigation, last) if scheduled.name not in done]
         if self._settled(done) or self.store.is_over:
             wanted.clear()
         if wanted or self.after:
@@ -77,8 +77,9 @@ class Session:
             async with running_subjects as running:
                 await self._measure(wanted, running, warm_up, done)
                 if self.after:
-                    async with running(ScheduledPair(0, tuple(self.investigation.arms), 0)) as found:
-                        await self.after(found)
+                    everything = ScheduledPair(0, tuple(self.investigation.arms), 0)
+                    async with running(everything) as targets:
+                        await self.after(targets)
         return judge_session(self.investigation, done, last)
 
     async def _measure(
@@ -86,25 +87,25 @@ class Session:
     ) -> None:
         last = self.investigation.session.looks[-1]
         began = time.monotonic()
-        for number, meeting in enumerate(wanted, 1):
-            async with running(meeting) as found:
-                process = {name: found[name].process for name in meeting.arms if name in found}
+        for number, scheduled in enumerate(wanted, 1):
+            async with running(scheduled) as targets:
+                process = {name: targets[name].process for name in scheduled.arms if name in targets}
                 cold = [name for name in process if not warm_up.is_warm(process[name])]
-                runs = await self._meet(meeting, found)
+                runs = await self._run_pair(scheduled, targets)
             warm_up.note((process[run.arm], run) for run in runs if run.arm in process)
             runs = [replace(run, limited=(COLD, *run.limited)) if run.arm in cold else run for run in runs]
-            self.store.add(meeting, runs)
-            done[meeting.name] = runs
+            self.store.add(scheduled, runs)
+            done[scheduled.name] = runs
             each, coming = (time.monotonic() - began) / number, wanted[number:]
             judgement = judge_session(self.investigation, done, last)
             another = each * len(self.investigation.comparisons)
             left = self._seconds_left_for(judgement, another)
-            self.told.meeting(meeting, runs, judgement, max(0.0, min(each * len(coming), left)))
-            is_pair = not coming or coming[0].pair != meeting.pair
+            self.listener.pair_done(scheduled, runs, judgement, max(0.0, min(each * len(coming), left)))
+            is_pair = not coming or coming[0].pair != scheduled.pair
             if self._settled(done):
                 return
             if is_pair and another > left:
-                # Never continued: it would be judged again and again, after any number of pairs.
+                # A session that ends here is never continued: it would be judged after any number of pairs.
                 self.store.end()
                 return
 
@@ -112,82 +113,86 @@ class Session:
         self.begun = time.monotonic()
 
     def _seconds_left_for(self, judgement: Judgement, another: float) -> float:
-        """Return for how much longer it may go on, where another pair takes so many seconds.
+        """Return the seconds that the session may still take; `another` is the duration of a further pair.
 
-        It may go on for a few pairs that its first verdict needs, if there is time for all of these.
+        Overtime is allowed for the pairs that the first verdict needs, if it is enough for all of them.
         """
         limit = self.investigation.session.seconds
         if limit is None:
             return math.inf
         left = self.begun + limit - time.monotonic()
-        missing = max((LEAST_PAIRS - one.pairs for one in judgement.comparisons), default=0)
+        missing = max((LEAST_PAIRS - comparison.pairs for comparison in judgement.comparisons), default=0)
         needed = missing * another
         return needed if left < needed <= left + OVERTIME * limit else left
 
     def _settled(self, done: Mapping[str, list[Run]]) -> bool:
-        """Whether a look that was declared beforehand has been reached, and settles it."""
+        """Whether a declared look has been reached and settles the session."""
         for look in self.investigation.session.looks:
-            if all(one.name in done for one in schedule(self.investigation, look)):
+            if all(scheduled.name in done for scheduled in schedule(self.investigation, look)):
                 judgement = judge_session(self.investigation, done, look)
                 if judgement.settled and not judgement.invalid:
                     return True
         return False
 
-    async def _meet(self, meeting: ScheduledPair, found: Mapping[str, Target]) -> list[Run]:
-        """Run a pair: side by side, each on cores of its own that they take in turns, or one after the other."""
-        places = shares(len(meeting.arms))
-        if self._is_duet(meeting) and all(places):
-            several = await asyncio.gather(*(self._with_fresh_key(name, found[name]) for name in meeting.arms))
-            found = dict(zip(meeting.arms, several, strict=True))
+    async def _run_pair(self, scheduled: ScheduledPair, targets: Mapping[str, Target]) -> list[Run]:
+        """Run a pair: at the same time, each arm on its own cores, which they swap; or one arm after the other."""
+        core_sets = shares(len(scheduled.arms))
+        if self._is_duet(scheduled) and all(core_sets):
+            fresh = await asyncio.gather(*(self._with_fresh_key(name, targets[name]) for name in scheduled.arms))
+            targets = dict(zip(scheduled.arms, fresh, strict=True))
             start = next_start_ns()
-            both = (self._run(meeting, arm, found, start, own) for arm, own in zip(meeting.arms, places, strict=True))
-            async with self._taking_turns(meeting.arms, found, places, start):
-                return list(await asyncio.gather(*both))
-        runs = []
-        for arm in meeting.arms:
-            known = {arm: await self._with_fresh_key(arm, found[arm])} if arm in found else {}
-            runs.append(await self._run(meeting, arm, known, next_start_ns(), ()))
-        return runs
+            runs = (
+                self._run(scheduled, arm, targets, start, own)
+                for arm, own in zip(scheduled.arms, core_sets, strict=True)
+            )
+            async with self._swapping_cores(scheduled.arms, targets, core_sets, start):
+                return list(await asyncio.gather(*runs))
+        results = []
+        for arm in scheduled.arms:
+            known = {arm: await self._with_fresh_key(arm, targets[arm])} if arm in targets else {}
+            results.append(await self._run(scheduled, arm, known, next_start_ns(), ()))
+        return results
 
     async def _with_fresh_key(self, name: str, target: Target) -> Target:
         return await with_fresh_key(target, self.investigation.load_of(name))
 
     @contextlib.asynccontextmanager
-    async def _taking_turns(
-        self, arms: Sequence[str], found: Mapping[str, Target], places: Sequence[tuple[int, ...]], start_ns: int
+    async def _swapping_cores(
+        self, arms: Sequence[str], targets: Mapping[str, Target], core_sets: Sequence[tuple[int, ...]], start_ns: int
     ) -> AsyncIterator[None]:
-        """Have both arms of a duet on each core for as long; the mock itself is pinned to none."""
-        there = [pid for arm in arms if (pid := found[arm].pid)]
-        if len(there) < len(arms):
+        """Give both arms of a duet each core for the same time. The mock alone is not pinned."""
+        pids = [pid for arm in arms if (pid := targets[arm].pid)]
+        if len(pids) < len(arms):
             yield
             return
-        # Arms that are loaded for different times meet for the shorter one.
-        lasting = [self.investigation.load_of(arm).duration for arm in arms]
-        every = turn(min((seconds for seconds in lasting if seconds), default=None))
-        taking = asyncio.create_task(take_turns(there, places, start_ns, every))
+        # Arms with loads of different durations run together for the shorter one.
+        durations = [self.investigation.load_of(arm).duration for arm in arms]
+        every = turn(min((seconds for seconds in durations if seconds), default=None))
+        turns = asyncio.create_task(take_turns(pids, core_sets, start_ns, every))
         try:
             yield
         finally:
-            taking.cancel()
-            await asyncio.wait([taking])
-        if not taking.cancelled():
-            taking.result()
+            turns.cancel()
+            await asyncio.wait([turns])
+        if not turns.cancelled():
+            turns.result()
 
-    def _is_duet(self, meeting: ScheduledPair) -> bool:
-        """Whether a pair is to run side by side, which functions cannot: they would share this process."""
-        asked = self.investigation
-        functions = any(arm.subject is Kind.FUNCTION for name, arm in asked.arms.items() if name in meeting.arms)
-        return asked.session.design is Design.DUETS and len(meeting.arms) > 1 and not functions
+    def _is_duet(self, scheduled: ScheduledPair) -> bool:
+        """Whether both arms of a pair run at the same time. Functions never do: they would share this process."""
+        investigation = self.investigation
+        kinds = {arm.subject for name, arm in investigation.arms.items() if name in scheduled.arms}
+        is_duets = investigation.session.design is Design.DUETS
+        return is_duets and len(scheduled.arms) > 1 and Kind.FUNCTION not in kinds
 
     async def _run(
-        self, meeting: ScheduledPair, name: str, found: Mapping[str, Target], start_ns: int, cores: tuple[int, ...]
+        self, scheduled: ScheduledPair, name: str, targets: Mapping[str, Target], start_ns: int, cores: tuple[int, ...]
     ) -> Run:
         arm = self.investigation.arms.get(name)
         if arm is not None and arm.subject is Kind.FUNCTION:
-            return await call(name, arm, meeting.seed)
-        target = found[name]
+            return await call(name, arm, scheduled.seed)
+        target = targets[name]
         if target.pid:
             pin(target.pid, cores)
-        place = self.store.place(meeting, name)
+        folder = self.store.folder_of(scheduled, name)
         wanted, gates = self.investigation.load_of(name), self.investigation.gates
-        return await measure(target, wanted, meeting.seed, start_ns, place, cores, gates, self.stop)
+        return await measure(target, wanted, scheduled.seed, start_ns, folder, cores, gates, self.stop)

@@ -1,4 +1,4 @@
-"""What a session measures, running and warm: all of it for as long as the session lasts, or anew for each meeting."""
+"""The subjects of a session, running and warm: for the whole session, or fresh for each scheduled pair."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.stack import Options, Stack
 
 Subjects = Callable[[ScheduledPair], AbstractAsyncContextManager[Mapping[str, Target]]]
-"""What runs for a meeting, by the names of its arms."""
+"""Yields the targets of a scheduled pair by the names of its arms."""
 
 
 @contextlib.asynccontextmanager
 async def subjects(
     name: str, warm_up: WarmUp, options: Options, steps: Steps, *, measured: bool, installed: Callable[[], None]
 ) -> AsyncIterator[Subjects]:
-    """Run what is measured; functions need nothing to be run. Say when everything is installed.
+    """Run the subjects; functions need none. Call `installed` once everything is installed.
 
-    Where nothing is left to be measured, nobody needs a second baseline, nor wants to know how it was warmed up.
+    If `measured` is false, no pair is left: there is no second baseline, and the warm-up is not recorded.
     """
     investigation, store = warm_up.investigation, warm_up.store
     if all(arm.subject is Kind.FUNCTION for arm in investigation.arms.values()):
@@ -56,38 +56,40 @@ async def subjects(
             groups = [tuple(investigation.arms)]
             if measured:
                 groups = [*investigation.comparisons, (DIRECT,)]
-            async with targets(below, investigation, groups) as found:
+            async with targets(below, investigation, groups) as targets_of_groups:
                 with steps.step("warming up"):
-                    await warm_up.until_steady([proxies_of(group) for group in found.values()])
+                    await warm_up.until_steady([proxies_of(group) for group in targets_of_groups.values()])
                 if measured:
                     store.warmed_up(warm_up.document())
-                yield lambda meeting: contextlib.nullcontext(_of(meeting, found))
+                yield lambda scheduled: contextlib.nullcontext(_targets_of(scheduled, targets_of_groups))
         finally:
-            # Loads run in threads, which nobody can cancel.
+            # Loads run in threads, which cannot be cancelled.
             warm_up.stop.set()
 
 
 def proxies_of(group: Mapping[str, Target]) -> list[Target]:
-    """Return those that have a process to be warmed up."""
+    """Return the targets with a process, which need a warm-up."""
     return [target for target in group.values() if target.pid]
 
 
-def _of(meeting: ScheduledPair, found: Mapping[frozenset[str], Mapping[str, Target]]) -> Mapping[str, Target]:
-    """Return the processes that meet; where none do, one of each arm."""
-    members = frozenset(meeting.arms)
-    if members in found:
-        return found[members]
-    everybody: dict[str, Target] = {}
-    for group in found.values():
-        everybody = {**group, **everybody}
-    return everybody
+def _targets_of(
+    scheduled: ScheduledPair, groups: Mapping[frozenset[str], Mapping[str, Target]]
+) -> Mapping[str, Target]:
+    """Return the targets of a scheduled pair; if it has none, one target of each arm."""
+    members = frozenset(scheduled.arms)
+    if members in groups:
+        return groups[members]
+    merged: dict[str, Target] = {}
+    for group in groups.values():
+        merged = {**group, **merged}
+    return merged
 
 
 @contextlib.asynccontextmanager
 async def _fresh(
-    below: Stack, investigation: Investigation, warm_up: WarmUp, meeting: ScheduledPair
+    below: Stack, investigation: Investigation, warm_up: WarmUp, scheduled: ScheduledPair
 ) -> AsyncIterator[Mapping[str, Target]]:
-    async with targets(below, investigation, [meeting.arms]) as found:
-        (group,) = found.values()
+    async with targets(below, investigation, [scheduled.arms]) as groups:
+        (group,) = groups.values()
         await warm_up.until_steady([proxies_of(group)])
         yield group

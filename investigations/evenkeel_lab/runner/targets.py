@@ -1,4 +1,4 @@
-"""The arms of an investigation, running: proxies side by side, none of which shares anything with another one."""
+"""The arms of an investigation as running targets: isolated proxies side by side."""
 
 from __future__ import annotations
 
@@ -24,54 +24,54 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.stack import Stack
 
 MOCK_KEY = "sk-mock-account"
-# What LiteLLM 1.106.2 takes after some minutes of load.
+# Memory of LiteLLM 1.106.2 after some minutes of load.
 PROXY_GIB = 1.0
 
 
 @dataclass(frozen=True)
 class Target:
-    """Something that can be loaded."""
+    """A server that can be loaded."""
 
     name: str
-    """The arm's."""
+    """The name of its arm."""
     process: str
-    """What tells it from another process of the same arm."""
+    """A name that is unique among the processes of an arm."""
     url: str
     api_key: str
     admin_key: str
     pid: int | None = None
-    """The process that is measured; None if only its answers are."""
+    """The measured process; `None` if only answers are measured."""
     provider: int | None = None
     """The process of the mock behind it."""
     provider_workers: int = 1
     engines: Path | None = None
-    """Where its query engines say that they are there."""
+    """The folder in which its query engines announce themselves."""
     database_url: str | None = None
     valkey_url: str | None = None
     lag: Path | None = None
     workers: int = 1
     has_file: bool = False
-    """Whether they keep a journal in one file."""
+    """Whether its workers share a journal file."""
     create_key: Callable[[], Awaitable[str]] | None = None
-    """Makes a team, a user and a key of theirs, and returns the key; None if nobody new is to be met."""
+    """Creates a team, a user and a key, and returns the key; `None` if runs do not need a fresh key."""
 
 
 def proxies(investigation: Investigation) -> dict[str, Arm]:
-    """Return the arms that are proxies, the engine's own among them."""
-    found = {name: arm for name, arm in investigation.arms.items() if arm.subject is Kind.PROXY}
-    if investigation.session.noise and investigation.baseline in found:
-        found[AGAIN] = found[investigation.baseline]
-    return found
+    """Return the arms that are proxies, with the second baseline."""
+    arms = {name: arm for name, arm in investigation.arms.items() if arm.subject is Kind.PROXY}
+    if investigation.session.noise and investigation.baseline in arms:
+        arms[AGAIN] = arms[investigation.baseline]
+    return arms
 
 
 @contextlib.asynccontextmanager
 async def targets(
     below: Stack, investigation: Investigation, groups: Sequence[Sequence[str]]
 ) -> AsyncIterator[dict[frozenset[str], dict[str, Target]]]:
-    """Run what meets, group by group, and name what is no proxy: in each group, every arm has a process of its own.
+    """Run the proxies of all groups. In each group, every arm has its own process.
 
-    A process changes with what it has served: one that meets several others serves more than each of them, and would
-    differ from one that is the same.
+    A process changes with the requests that it has served. One that is compared with several others would serve more
+    than each of them, and differ from an equal one.
     """
     direct = Target(DIRECT, DIRECT, below.mock.url, MOCK_KEY, MOCK_KEY)
     known = proxies(investigation)
@@ -83,7 +83,7 @@ async def targets(
             wired = below.proxy(subject_of(known[name]), name=f"{name}-{number}", database_number=number)
             proxy = await running.enter_async_context(wired)
             key = proxy.master_key if proxy.spec.bare else (await create(proxy)).key
-            # One that is met cold has not even been asked.
+            # A cold proxy must not have served a single request.
             is_known = proxy.spec.bare or investigation.session.subjects is Subjects.FRESH
 
             async def create_key() -> str:
@@ -122,17 +122,17 @@ async def targets(
 
 
 def require_memory(count: int) -> None:
-    """Refuse to start so many workers where there is no room for them: the machine would swap, or kill one of them."""
-    there = psutil.virtual_memory().available / 2**30
-    if count * PROXY_GIB > there:
+    """Raise if there is not enough memory for `count` workers: the machine would swap, or kill one of them."""
+    free = psutil.virtual_memory().available / 2**30
+    if count * PROXY_GIB > free:
         raise RigFailure(
-            f"{count} workers of proxies need some {count * PROXY_GIB:.0f} GiB of memory; {there:.0f} GiB are free.",
+            f"{count} workers of proxies need some {count * PROXY_GIB:.0f} GiB of memory; {free:.0f} GiB are free.",
             hint='Give each pair proxies of its own, with session.subjects = "fresh"; or compare fewer arms.',
         )
 
 
 def subject_of(arm: Arm) -> ProxySpec:
-    """Return the proxy that an arm asks for."""
+    """Return the specification of an arm's proxy."""
     return ProxySpec(
         litellm=arm.litellm,
         prometheus=arm.prometheus,

@@ -1,7 +1,7 @@
-"""Warming up: a subject is loaded, window after window, until a request costs it what the one before did.
+"""Warm-up: a subject is loaded window after window, until the CPU time of a request is steady.
 
-What it costs is CPU time, which a busy machine changes far less than how fast requests are answered. A subject that has
-not settled when the windows are used up goes on warming up in its runs, which do not count until it has.
+A busy machine changes CPU time far less than latency. A subject that is not steady after all windows continues its
+warm-up in its runs, which do not count until it is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.results.store import Store
     from evenkeel_lab.runner.targets import Target
 
-# A subject is warm when its last windows cost as much as each other.
+# A subject is warm when its last windows have about the same cost.
 WINDOWS = 3
 COLD = "it had not settled when the run began"
 MOST_WINDOWS = 9
@@ -34,32 +34,32 @@ MOST_WINDOWS = 9
 
 @dataclass
 class WarmUp:
-    """The warming up of a session's subjects."""
+    """Warm-up of a session's subjects."""
 
     investigation: Investigation
     store: Store
     stop: Event
     costs: dict[str, list[float]] = field(default_factory=dict)
-    """What a request has cost each process until it was warm, in milliseconds of CPU, window by window."""
+    """Milliseconds of CPU per request in each window, by process, until it was warm."""
     warm: set[str] = field(default_factory=set)
 
-    async def until_steady(self, meeting: Sequence[Sequence[Target]]) -> None:
-        """Load processes that have just been booted, beside those that they will meet, until all are warm.
+    async def until_steady(self, groups: Sequence[Sequence[Target]]) -> None:
+        """Load freshly booted processes, in the groups in which they will be compared, until all are warm.
 
-        One that is not after so many windows will have to be in its runs.
+        After `MOST_WINDOWS` windows, a process that is still not warm goes on in its runs.
         """
-        for wanted in meeting:
-            group = [target for target in wanted if self.investigation.warm_up_of(target.name)]
+        for members in groups:
+            group = [target for target in members if self.investigation.warm_up_of(target.name)]
             self.costs |= {target.process: [] for target in group}
             self.warm -= {target.process for target in group}
-            for some in as_many_as_cores(group):
+            for batch in as_many_as_cores(group):
                 for number in range(MOST_WINDOWS):
-                    if not all(self.is_warm(target.process) for target in some):
-                        runs = await self._window(some, number)
-                        self.note((target.process, run) for target, run in zip(some, runs, strict=True))
+                    if not all(self.is_warm(target.process) for target in batch):
+                        runs = await self._window(batch, number)
+                        self.note((target.process, run) for target, run in zip(batch, runs, strict=True))
 
     def note(self, runs: Iterable[tuple[str, Run]]) -> None:
-        """Take what requests have cost processes since as further windows."""
+        """Add the costs of `runs` as further windows of their processes."""
         for process, run in runs:
             if not self.is_warm(process):
                 self.costs[process].append(run.figures.get("cpu_ms", 0.0))
@@ -67,53 +67,53 @@ class WarmUp:
                     self.warm.add(process)
 
     def is_warm(self, process: str) -> bool:
-        """Whether a process is warm; what has no CPU time of its own always is."""
+        """Whether a process is warm. Targets without a process always are."""
         return process not in self.costs or process in self.warm
 
     def document(self) -> dict[str, Any]:
-        """Return how each process was warmed up, for a file."""
-        return {name: {"costs": told, "steady": self.is_warm(name)} for name, told in self.costs.items()}
+        """Return the warm-up of each process, for a file."""
+        return {name: {"costs": costs, "steady": self.is_warm(name)} for name, costs in self.costs.items()}
 
     async def _window(self, group: Sequence[Target], number: int) -> list[Run]:
-        """Load subjects side by side, each on cores of its own, as they will meet."""
+        """Load subjects side by side, each on its own cores, as in a duet."""
         start = next_start_ns()
-        place = ScheduledPair(0, tuple(target.name for target in group), 0)
+        window = ScheduledPair(0, tuple(target.name for target in group), 0)
         runs = []
-        for target, places in zip(group, shares(len(group)), strict=True):
+        for target, own_cores in zip(group, shares(len(group)), strict=True):
             wanted = self.investigation.load_of(target.name)
             if wanted.duration is not None:
                 wanted = wanted.model_copy(update={"duration": self.investigation.warm_up_of(target.name)})
             if target.pid:
-                pin(target.pid, places)
-            records = self.store.place(place, target.name)
-            # Draws of its own, so that no cache knows the requests that are measured.
-            runs.append(measure(target, wanted, number, start, records, places, self.investigation.gates, self.stop))
-        found = list(await asyncio.gather(*runs))
-        for target, run in zip(group, found, strict=True):
+                pin(target.pid, own_cores)
+            records = self.store.folder_of(window, target.name)
+            # With its own seed, so that no cache knows the requests of the measured runs.
+            runs.append(measure(target, wanted, number, start, records, own_cores, self.investigation.gates, self.stop))
+        measured = list(await asyncio.gather(*runs))
+        for target, run in zip(group, measured, strict=True):
             _require_answers(target, run)
-        return found
+        return measured
 
 
 def _require_answers(target: Target, run: Run) -> None:
-    """Raise for a subject that answers nothing: hours of it would show nothing either."""
+    """Raise if no request was answered: the session would be of no use."""
     if run.figures.get("error_rate") == 1:
         raise RigFailure(
-            f"All {run.requests:,} requests that were to warm up {target.name} have failed.",
-            hint="Its log says why, in the folder that `evenkeel cache` names. Look at its settings and its load.",
+            f"All {run.requests:,} requests of the warm-up of {target.name} failed.",
+            hint="Its log, in the folder that `evenkeel cache` names, may say why. Check its settings and its load.",
         )
 
 
 def as_many_as_cores(subjects: Sequence[Target]) -> list[Sequence[Target]]:
-    """Return subjects a few at a time, so that there is a core for each."""
+    """Return subjects in batches with a core for each."""
     count = len(cores())
     return [subjects[start : start + count] for start in range(0, len(subjects), count)]
 
 
 def is_steady(costs: Sequence[float], within: float) -> bool:
-    """Return whether the last three windows cost as much as each other.
+    """Whether the costs of the last three windows vary by at most `within` (coefficient of variation).
 
-    Where few requests fit into a window, their chance alone differs by more: then several windows are taken as one. Who
-    lets them vary by anything needs no second one.
+    With few requests in a window, chance alone may vary by more: then several windows are merged into one. If `within`
+    allows any variation, one window is enough.
     """
     if within >= 1:
         return bool(costs)

@@ -18,12 +18,12 @@ LARGEST = math.log(sys.float_info.max)
 
 
 class Scale(StrEnum):
-    """How the two values of a pair are compared."""
+    """Scales on which the two values of a pair are compared."""
 
     FACTOR = "factor"
-    """By their quotient: latencies, throughput, CPU per request."""
+    """Their quotient: for latencies, throughput and CPU per request."""
     POINTS = "points"
-    """By their difference: shares, which may be zero."""
+    """Their difference: for shares, which may be zero."""
 
 
 @dataclass(frozen=True)

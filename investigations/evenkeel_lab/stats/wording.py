@@ -21,7 +21,7 @@ NO_VERDICT, UNBELIEVED, UNMEASURED = "no verdict", "not to be believed", "not me
 A_PART = "a part"
 HUGE = 1e9
 """Numbers from this size on are shown in scientific notation."""
-BY_CHANCE = "among so many figures it may be chance"
+BY_CHANCE = "with this number of figures it may be chance"
 
 
 def effect(compared: Compared) -> str:

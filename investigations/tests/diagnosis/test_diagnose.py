@@ -227,7 +227,7 @@ def test_a_saturated_process_is_local_bound_even_without_the_times_of_the_provid
     assert folder.load(rows).proxy(0.97).diagnosis().bound is Bound.LOCAL
 
 
-def test_the_bound_is_unknown_if_a_queue_cannot_be_told_from_a_slow_dependency(folder: Any) -> None:
+def test_the_bound_is_unknown_if_a_queue_looks_like_a_slow_dependency(folder: Any) -> None:
     # Twenty inside all the time, all of them as slow: a queue, or a proxy that waits 300 ms for something.
     rows = [folder.record(n, n * 15.0, proxy=300.0) for n in range(1000)]
     diagnosis = folder.load(rows, users=20).diagnosis()

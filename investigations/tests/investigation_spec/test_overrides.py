@@ -10,8 +10,8 @@ from evenkeel_lab.investigation_spec import Investigation
 from evenkeel_lab.investigation_spec.overrides import least_seconds, quickly
 
 
-def asked(duration: float = 60.0, arms: int = 2, **fields: Any) -> Investigation:
-    told: dict[str, Any] = {
+def investigation(duration: float = 60.0, arms: int = 2, **fields: Any) -> Investigation:
+    defaults: dict[str, Any] = {
         "title": "Which?",
         "question": "Which?",
         "hypothesis": "None.",
@@ -20,43 +20,43 @@ def asked(duration: float = 60.0, arms: int = 2, **fields: Any) -> Investigation
         "load": {"scenario": "chat", "users": 20, "duration": duration},
         "figures": {"throughput": {"margin": 0.05, "primary": True}},
     }
-    return Investigation.model_validate(told | fields)
+    return Investigation.model_validate(defaults | fields)
 
 
 @pytest.mark.parametrize(("duration", "quick"), [(60.0, 10.0), (30.0, 5.0), (12.0, 4.0), (3.0, 3.0)])
 def test_a_quick_run_has_a_sixth_of_its_time_but_not_less_than_any_needs(duration: float, quick: float) -> None:
-    assert quickly(asked(duration)).load.duration == quick
-    assert quickly(asked(duration), seconds=60.0).load.duration == quick
+    assert quickly(investigation(duration)).load.duration == quick
+    assert quickly(investigation(duration), seconds=60.0).load.duration == quick
 
 
 def test_a_quick_run_that_requests_end_has_ten_of_each_user() -> None:
-    wanted = asked(load={"scenario": "chat", "users": 3, "requests": 600})
+    wanted = investigation(load={"scenario": "chat", "users": 3, "requests": 600})
     assert quickly(wanted).load.requests == 30
     assert quickly(wanted).load.duration is None
 
 
 def test_each_arm_is_quick_in_its_own_load() -> None:
     arms = {"arm-0": {"about": "x"}, "slow": {"about": "x", "load": {"duration": 120.0}, "warm_up": 30.0}}
-    quick = quickly(Investigation.model_validate(asked().model_dump() | {"arms": arms, "baseline": "arm-0"}))
+    quick = quickly(Investigation.model_validate(investigation().model_dump() | {"arms": arms, "baseline": "arm-0"}))
     assert quick.load_of("slow").duration == 20.0
     assert quick.warm_up_of("slow") == 2.0
 
 
-def test_a_book_shares_its_time_by_what_a_verdict_takes() -> None:
-    assert least_seconds(asked(arms=3)) == pytest.approx(2 * least_seconds(asked(arms=2)))
-    assert least_seconds(asked(30.0)) < least_seconds(asked(60.0))
+def test_a_study_shares_its_time_by_what_a_verdict_takes() -> None:
+    assert least_seconds(investigation(arms=3)) == pytest.approx(2 * least_seconds(investigation(arms=2)))
+    assert least_seconds(investigation(30.0)) < least_seconds(investigation(60.0))
 
 
 def test_what_boots_anew_for_each_pair_needs_time_for_it() -> None:
-    assert least_seconds(asked(session={"subjects": "fresh"})) > 2 * least_seconds(asked())
+    assert least_seconds(investigation(session={"subjects": "fresh"})) > 2 * least_seconds(investigation())
 
 
 def test_a_single_arm_is_still_compared_with_itself() -> None:
-    assert quickly(asked(arms=1), seconds=60.0).comparisons == [("arm-0", "again")]
-    assert ("arm-0", "again") not in quickly(asked(arms=2), seconds=60.0).comparisons
+    assert quickly(investigation(arms=1), seconds=60.0).comparisons == [("arm-0", "again")]
+    assert ("arm-0", "again") not in quickly(investigation(arms=2), seconds=60.0).comparisons
 
 
 def test_what_a_load_says_in_other_words_is_quick_too() -> None:
     arms = {"arm-0": {"about": "x"}, "slow": {"about": "x", "load": {"duration": "120"}}}
-    wanted = Investigation.model_validate(asked().model_dump() | {"arms": arms})
+    wanted = Investigation.model_validate(investigation().model_dump() | {"arms": arms})
     assert quickly(wanted).load_of("slow").duration == 20.0

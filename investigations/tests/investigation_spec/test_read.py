@@ -22,40 +22,44 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
-    found = read(write(tmp_path / "callback_overhead", template("callback_overhead")))
-    assert found.title == "Callback overhead"
-    assert (found.primary, list(found.arms), found.session.looks) == ("p50", ["off", "on"], [6, 12, 24])
-    assert found.margins["p50"].floor == 1.0
-    assert set(found.margins) <= set(METRICS)
+    investigation = read(write(tmp_path / "callback_overhead", template("callback_overhead")))
+    assert investigation.title == "Callback overhead"
+    assert (investigation.primary, list(investigation.arms), investigation.session.looks) == (
+        "p50",
+        ["off", "on"],
+        [6, 12, 24],
+    )
+    assert investigation.margins["p50"].floor == 1.0
+    assert set(investigation.margins) <= set(METRICS)
 
 
 @pytest.mark.parametrize(
-    ("was", "becomes", "told"),
+    ("was", "becomes", "message"),
     [
         ('baseline = "off"', "", ("baseline is missing", "The arm that all others are compared with")),
         ("about", "abuot", ("arms.off.abuot", "Did you mean about?")),
         ("looks", "look", ("session.look", "Did you mean looks?")),
         ("prometheus", "promtheus", ("arms.on.promtheus", "Did you mean prometheus?")),
-        ("[figures.p50]", "[figures.p51]", ("no figure 'p51'", "")),
+        ("[figures.p50]", "[figures.p51]", ("no metric 'p51'", "")),
         ('baseline = "off"', 'baseline = "of"', ("no arm 'of'", "")),
         ("[6, 12, 24]", "[6, 12, 24, 48]", ("session: expected 1 to 3 looks", "")),
         ("[6, 12, 24]", "[5]", ("a look needs at least 6 pairs, got 5", "")),
         ("margin = 0.05\nfloor", "floor", ("figures.p50.margin is missing", "a share of the baseline")),
         ("margin = 0.05\nfloor", "margin = 0\nfloor", ("figures.p50.margin", "")),
-        ("primary = true", "primary = false", ("exactly one figure is primary", "")),
+        ("primary = true", "primary = false", ("exactly one metric is primary", "")),
         ("users = 20", 'users = "many"', ("load.users", "Simulated users")),
         ('"chat"', '"chatter"', ("no scenario 'chatter'", "")),
         ("duration = 60.0", 'duration = 60.0\narrivals = "poisson"', ("poisson arrivals need --rate", "")),
         ("duration = 60.0", 'duration = 60.0\nuser_mode = "created"', ("how many users have to be created", "")),
-        ("duration = 60.0", 'duration = 60.0\nuser_mode = "nobody"', ("there is no", "")),
+        ("duration = 60.0", 'duration = 60.0\nuser_mode = "guessed"', ("there is no", "")),
         ("duration = 60.0", "", ("a run needs `requests` or `duration`", "")),
         ('"duets"', '"duet"', ("session.design", "duets or alternating")),
         ("[arms.on]", '[queue]\narms = ["off", "on", "no"]\n[arms.on]', ("there is no arm 'no'", "Did you mean")),
-        ("[arms.on]", '[queue]\narms = ["off", "on"]\n[arms.on]', ("queue.arms", "each with other `users`")),
+        ("[arms.on]", '[queue]\narms = ["off", "on"]\n[arms.on]', ("queue.arms", "another number of `users`")),
         (
             "[arms.on]",
             '[queue]\narms = ["off", "on", "x"]\n[arms.x]\nabout = "x"\nload = { users = 3 }\n[arms.on]',
-            ("queue: each of its arms has other users", ""),
+            ("queue: each of its arms needs another number of users", ""),
         ),
         (
             "[arms.on]",
@@ -68,43 +72,49 @@ def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
             ("there is no field 'arms.x.load.user'", "Did you mean users?"),
         ),
         ("[arms.on]", "[arms.x]\nabout = 'x'\nload = { users = 0 }\n[arms.on]", ("arms.x.load.users: ", "")),
-        ("[arms.on]", "[arms.again]", ("the engine has an arm 'again' of its own", "")),
+        ("[arms.on]", "[arms.again]", ("the arm 'again' is the runner's own", "")),
         ("title =", "title", ("cannot be read", "")),
-        ("margin = 0.05\nfloor", "margin = true\nfloor", ("figures.p50.margin: true and false are no values", "")),
-        ("primary = true", 'primary = "yes"', ("figures.p50.primary: this is true or false", "decides")),
-        ("floor = 1.0", "floor = inf", ("figures.p50.floor", "what never matters")),
+        (
+            "margin = 0.05\nfloor",
+            "margin = true\nfloor",
+            ("figures.p50.margin: expected a value, got true or false", ""),
+        ),
+        ("primary = true", 'primary = "yes"', ("figures.p50.primary: expected true or false", "decides")),
+        ("floor = 1.0", "floor = inf", ("figures.p50.floor", "a difference that never matters")),
         ("margin = 0.005", "margin = 0.005\nfloor = 0.1", ("figures.error_rate is a share", "leave out the floor")),
         ("primary = true", 'primary = true\nunit = "s"', ("figures.p50 is known already", "leave out")),
-        ("[figures.p50]", "[figures.value]", ("functions have the figure value", "")),
-        ("[figures.p50]", "[figures.meann]", ("no figure 'meann'", "Did you mean mean?")),
+        ("[figures.p50]", "[figures.value]", ("functions have the metric value", "")),
+        ("[figures.p50]", "[figures.meann]", ("no metric 'meann'", "Did you mean mean?")),
         ('"chat"', '"chatt"', ("no scenario 'chatt'", "Did you mean chat?")),
         ('baseline = "off"', 'baseline = "of"', ("no arm 'of'", "Did you mean off?")),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_cure(tmp_path: Path, was: str, becomes: str, told: tuple[str, str]) -> None:
+def test_an_invalid_value_is_an_error_with_a_hint(
+    tmp_path: Path, was: str, becomes: str, message: tuple[str, str]
+) -> None:
     text = template("x")
     assert was in text
-    with pytest.raises(WrongUse) as refused:
+    with pytest.raises(WrongUse) as raised:
         read(write(tmp_path / "x", text.replace(was, becomes, 1)))
-    what, hint = told
-    assert what in refused.value.what
-    assert hint.lower() in refused.value.hint.lower()
+    what, hint = message
+    assert what in raised.value.what
+    assert hint.lower() in raised.value.hint.lower()
 
 
-def test_a_queue_is_of_users_who_wait(tmp_path: Path) -> None:
+def test_the_arms_of_a_queue_have_closed_loads(tmp_path: Path) -> None:
     arms = "".join(f"[arms.x{users}]\nabout = 'x'\nload = {{ users = {users} }}\n" for users in (1, 2, 3))
     queue = f'[queue]\narms = ["x1", "x2", "x3"]\n{arms}[arms.on]'
     text = template("x").replace("[arms.on]", queue)
     assert read(write(tmp_path / "x", text)).queue is not None
     text = text.replace("duration = 60.0", 'duration = 60.0\narrivals = "poisson"\nrate = 5.0')
-    with pytest.raises(WrongUse, match="its users wait for their answers"):
+    with pytest.raises(WrongUse, match="its arms need a closed load"):
         read(write(tmp_path / "x", text))
 
 
 def test_a_queue_has_one_server(tmp_path: Path) -> None:
     arms = "".join(f"[arms.x{n}]\nabout = 'x'\nworkers = {n}\nload = {{ users = {n} }}\n" for n in (1, 2, 3))
     text = template("x").replace("[arms.on]", f'[queue]\narms = ["x1", "x2", "x3"]\n{arms}[arms.on]')
-    with pytest.raises(WrongUse, match="it has one server"):
+    with pytest.raises(WrongUse, match="the model has one server"):
         read(write(tmp_path / "x", text))
 
 
@@ -116,13 +126,18 @@ def test_only_a_proxy_has_a_version_of_litellm() -> None:
 
 def test_an_arm_may_be_warmed_up_otherwise(tmp_path: Path) -> None:
     text = template("x").replace("[arms.on]", "[arms.cold]\nabout = 'x'\nwarm_up = 0.0\n[arms.on]")
-    found = read(write(tmp_path / "x", text))
-    assert found.warm_up_of("cold") == 0
-    assert found.warm_up_of("on") == found.warm_up_of("again") == found.warm_up_of("direct") == found.session.warm_up
+    investigation = read(write(tmp_path / "x", text))
+    assert investigation.warm_up_of("cold") == 0
+    assert (
+        investigation.warm_up_of("on")
+        == investigation.warm_up_of("again")
+        == investigation.warm_up_of("direct")
+        == investigation.session.warm_up
+    )
 
 
-def test_an_investigation_without_margins_is_refused(tmp_path: Path) -> None:
-    text = template("x").split("# From where on", 1)[0]
+def test_an_investigation_needs_margins(tmp_path: Path) -> None:
+    text = template("x").split("# The smallest differences", 1)[0]
     with pytest.raises(WrongUse, match="figures is missing"):
         read(write(tmp_path / "x", text))
 
@@ -135,9 +150,9 @@ def test_investigations_are_found_from_anywhere_in_the_project(tmp_path: Path) -
     assert list(known(below)) == ["one", "two"]
     assert find("one", below) == tmp_path / "investigations" / "one"
     assert find(str(tmp_path / "investigations" / "two")) == tmp_path / "investigations" / "two"
-    with pytest.raises(WrongUse, match="no investigation 'tow'") as refused:
+    with pytest.raises(WrongUse, match="no investigation 'tow'") as raised:
         find("tow", below)
-    assert refused.value.hint == "Did you mean two?"
+    assert raised.value.hint == "Did you mean two?"
 
 
 @pytest.mark.parametrize("name", ["index", "new", "No Name", "../outside", ""])
@@ -146,8 +161,8 @@ def test_a_name_that_is_a_page_a_word_or_a_path_is_refused(name: str) -> None:
         check_name(name)
 
 
-def test_every_field_says_what_it_is() -> None:
-    models = [one for one in vars(fields).values() if isinstance(one, type) and issubclass(one, BaseModel)]
+def test_every_field_has_a_description() -> None:
+    models = [value for value in vars(fields).values() if isinstance(value, type) and issubclass(value, BaseModel)]
     assert Investigation in models
     for model in models:
         for name, field in model.model_fields.items():
@@ -155,14 +170,14 @@ def test_every_field_says_what_it_is() -> None:
 
 
 def test_the_template_names_no_field_twice() -> None:
-    told: dict[str, Any] = tomllib.loads(template("x"))
-    assert set(told) <= set(Investigation.model_fields)
+    fields: dict[str, Any] = tomllib.loads(template("x"))
+    assert set(fields) <= set(Investigation.model_fields)
 
 
 def test_one_arm_without_a_second_baseline_is_nothing_to_compare(tmp_path: Path) -> None:
-    told = read(write(tmp_path / "x", template("x"))).model_dump()
-    told["arms"].pop("on")
-    assert Investigation.model_validate(told)
-    told["session"]["noise"] = False
+    fields = read(write(tmp_path / "x", template("x"))).model_dump()
+    fields["arms"].pop("on")
+    assert Investigation.model_validate(fields)
+    fields["session"]["noise"] = False
     with pytest.raises(ValueError, match="nothing to compare"):
-        Investigation.model_validate(told)
+        Investigation.model_validate(fields)

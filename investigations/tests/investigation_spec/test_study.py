@@ -1,4 +1,4 @@
-"""Books: one question that takes several investigations."""
+"""Studies: one question that takes several investigations."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.investigation_spec import books, find, known, name_of, read_book, template
+from evenkeel_lab.investigation_spec import find, known, name_of, read_study, studies, template
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-BOOK = """
+STUDY = """
 title = "Callback overhead"
 question = "What does it cost?"
 method = "Duets."
@@ -37,31 +37,31 @@ figure = "cpu_ms"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    book = tmp_path / "investigations" / "overhead"
+def project(tmp_path: Path) -> Path:
+    study = tmp_path / "investigations" / "overhead"
     for chapter in ("bug", "fix"):
-        (book / chapter).mkdir(parents=True)
-        (book / chapter / "investigation.toml").write_text(template(chapter))
-    (book / "book.toml").write_text(BOOK)
+        (study / chapter).mkdir(parents=True)
+        (study / chapter / "investigation.toml").write_text(template(chapter))
+    (study / "study.toml").write_text(STUDY)
     return tmp_path
 
 
-def test_chapters_are_investigations_under_the_name_of_their_book(place: Path) -> None:
-    assert list(books(place)) == ["overhead"]
-    assert list(known(place)) == ["overhead/bug", "overhead/fix"]
-    folder = find("overhead/bug", place)
+def test_chapters_are_investigations_under_the_name_of_their_study(project: Path) -> None:
+    assert list(studies(project)) == ["overhead"]
+    assert list(known(project)) == ["overhead/bug", "overhead/fix"]
+    folder = find("overhead/bug", project)
     assert name_of(folder) == "overhead/bug"
-    assert read_book(books(place)["overhead"]).chapters == ["bug", "fix"]
+    assert read_study(studies(project)["overhead"]).chapters == ["bug", "fix"]
 
 
-def test_a_folder_that_its_book_does_not_name_is_no_chapter(place: Path) -> None:
-    path = place / "investigations" / "overhead" / "book.toml"
-    path.write_text(BOOK.replace('["bug", "fix"]', '["fix"]').replace('chapter = "bug"', 'chapter = "fix"'))
-    assert list(known(place)) == ["overhead/fix"]
+def test_a_folder_that_its_study_does_not_name_is_no_chapter(project: Path) -> None:
+    path = project / "investigations" / "overhead" / "study.toml"
+    path.write_text(STUDY.replace('["bug", "fix"]', '["fix"]').replace('chapter = "bug"', 'chapter = "fix"'))
+    assert list(known(project)) == ["overhead/fix"]
 
 
 @pytest.mark.parametrize(
-    ("was", "becomes", "told"),
+    ("was", "becomes", "message"),
     [
         ('["bug", "fix"]', '["bug", "fix", "bug"]', ("a chapter is named twice", "")),
         ('quick = ["fix"]', 'quick = ["fix", "fix"]', ("a chapter is named twice", "")),
@@ -71,18 +71,18 @@ def test_a_folder_that_its_book_does_not_name_is_no_chapter(place: Path) -> None
         (
             'figure = "cpu_ms"',
             'figure = "cpu_mss"',
-            ("there is no figure 'cpu_mss'", "Did you mean cpu_ms?"),
+            ("there is no metric 'cpu_mss'", "Did you mean cpu_ms?"),
         ),
-        ("[0.1, 0.5]", "[0.5, 0.1]", ("between: the first effect is the smaller one", "")),
+        ("[0.1, 0.5]", "[0.5, 0.1]", ("between: the first effect must be the smaller one", "")),
         ("limits", "limit", ("there is no field 'limit'", "Did you mean limits?")),
         ('quick = ["fix"]', 'quick = ["fast"]', ("there is no chapter 'fast'", "")),
         ('title = "Callback overhead"', "", ("title is missing", "A few words.")),
         (
             'source = "a seed"',
-            'source = "a seed"\ntold = "measured"',
-            ("a claim is one of an effect, a share or a factor", ""),
+            'source = "a seed"\nform = "measured"',
+            ("form: expected effect, share or factor", ""),
         ),
-        ('does = "Update."', 'does = "Update."\ntold = "share"', ("cures are told as effects", "Leave `told` out")),
+        ('does = "Update."', 'does = "Update."\nform = "share"', ("the form of a cure is effect", "Leave `form` out")),
         ('limits = ["One', 'limits = ["{bug: no, p50 as measured}", "One', ("bug has no arm 'no'", "Did you mean on?")),
         (
             'limits = ["One',
@@ -102,23 +102,25 @@ def test_a_folder_that_its_book_does_not_name_is_no_chapter(place: Path) -> None
         ),
         ('figure = "p50"', 'figure = "loop_lag"', ("bug does not judge 'loop_lag'", "")),
         *(
-            ('limits = ["One', f'answer = "It is {{{quotation}}}."\nlimits = ["One', told)
-            for quotation, told in [
-                ("bug on p50", ("{bug on p50} quotes nothing", "Write {CHAPTER: ARM, FIGURE}")),
+            ('limits = ["One', f'answer = "It is {{{quotation}}}."\nlimits = ["One', message)
+            for quotation, message in [
+                ("bug on p50", ("{bug on p50} is no quotation", "Write {CHAPTER: ARM, METRIC}")),
                 ("bugs: on, p50", ("there is no chapter 'bugs'", "Did you mean bug?")),
                 ("bug: no, p50", ("bug never compares 'no' with 'off'", "It compares on against off")),
-                ("bug: on, thruput", ("there is no figure 'thruput'", "Did you mean throughput?")),
-                ("bug: on, p50}}", ("a brace stands alone: }}.", "Write {CHAPTER: ARM, FIGURE}")),
-                ("bug: share of updates", ("bug takes no 'updates' apart", "It has no [ablation].")),
+                ("bug: on, thruput", ("there is no metric 'thruput'", "Did you mean throughput?")),
+                ("bug: on, p50}}", ("a brace stands alone: }}.", "Write {CHAPTER: ARM, METRIC}")),
+                ("bug: share of updates", ("bug has no switch 'updates'", "It has no [ablation].")),
             ]
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_cure(place: Path, was: str, becomes: str, told: tuple[str, str]) -> None:
-    path = place / "investigations" / "overhead" / "book.toml"
-    assert was in BOOK
-    path.write_text(BOOK.replace(was, becomes, 1))
-    with pytest.raises(WrongUse) as refused:
-        read_book(path.parent)
-    assert told[0] in refused.value.what
-    assert told[1] in refused.value.hint
+def test_an_invalid_value_is_an_error_with_a_hint(
+    project: Path, was: str, becomes: str, message: tuple[str, str]
+) -> None:
+    path = project / "investigations" / "overhead" / "study.toml"
+    assert was in STUDY
+    path.write_text(STUDY.replace(was, becomes, 1))
+    with pytest.raises(WrongUse) as raised:
+        read_study(path.parent)
+    assert message[0] in raised.value.what
+    assert message[1] in raised.value.hint

@@ -34,7 +34,7 @@ ABLATED: dict[str, Any] = {
     "ablation": {"full": "on", "switches": {"lookups": {"about": "no lookups", "arm": "lean"}}},
     "expected": [
         {
-            "source": "somebody",
+            "source": "a seed",
             "claim": "a third",
             "arm": "on",
             "figures": {"p50": 0.33},

@@ -290,7 +290,7 @@ def test_whoever_follows_it_goes_on_when_the_server_is_there_again(address: str)
         store.close()
         ask(elsewhere, f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
         ask(elsewhere, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
-        assert "looked at again" in following.stderr.readline()
+        assert "Trying again" in following.stderr.readline()
         ask(elsewhere, f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
         store.write([row(2)])
         assert json.loads(following.stdout.readline())["number"] == 2

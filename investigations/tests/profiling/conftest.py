@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel_lab.profiling.profile import Profile, Taken
+from evenkeel_lab.profiling.profile import ArmProfile, Profile
 from evenkeel_lab.profiling.stacks import Stack, functions
 
 LOGGED = ("litellm/logging.py:success", "litellm/integrations/prometheus.py:log")
 
 
-def taken(stacks: dict[Stack, int], requests: int = 500, **told: object) -> Taken:
+def taken(stacks: dict[Stack, int], requests: int = 500, **told: object) -> ArmProfile:
     whole = sum(stacks.values())
     fields = {
         "sampler": "py-spy 0.4.3",
@@ -23,7 +23,7 @@ def taken(stacks: dict[Stack, int], requests: int = 500, **told: object) -> Take
         "slowdown": 0.12,
         "surcharge": 0.05,
     }
-    return Taken(**fields | told, stacks=stacks, functions=functions(stacks))  # type: ignore[arg-type]
+    return ArmProfile(**fields | told, stacks=stacks, functions=functions(stacks))  # type: ignore[arg-type]
 
 
 @pytest.fixture

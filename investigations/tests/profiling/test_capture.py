@@ -61,7 +61,7 @@ class Counting:
     def __init__(self) -> None:
         self.meetings = 0
 
-    def meeting(self, meeting: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
+    def pair_done(self, scheduled: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
         self.meetings += 1
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenkeel_lab.profiling.hot_functions import difference, on_the_way, top
+from evenkeel_lab.profiling.hot_functions import difference, top, wrappers
 
 if TYPE_CHECKING:
     from evenkeel_lab.profiling.profile import Profile
@@ -47,4 +47,4 @@ def test_few_samples_leave_every_difference_in_doubt(profile: Profile) -> None:
 
 def test_what_only_hands_on_is_on_the_way(profile: Profile) -> None:
     # The application divides its work between two; the server hands all of it on to the application.
-    assert on_the_way(profile.arms["off"]) == {"uvicorn/h11.py:run_asgi"}
+    assert wrappers(profile.arms["off"]) == {"uvicorn/h11.py:run_asgi"}

@@ -20,7 +20,7 @@ from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.profiling import in_process_probe, pyspy
 from evenkeel_lab.profiling.frames import UNSEEN
 from evenkeel_lab.profiling.hot_functions import NOTHING
-from evenkeel_lab.profiling.probes import probed
+from evenkeel_lab.profiling.probes import probed_processes
 from evenkeel_lab.profiling.sampler import Samples, Subject, cpu, pythons, record
 from evenkeel_lab.profiling.stacks import functions
 from evenkeel_lab.stack.litellm.proxy import PROBE
@@ -76,7 +76,7 @@ async def subject(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sub
     command = Command("busy", [sys.executable, program], log=place.with_name("log"), env=env)
 
     async def ready() -> bool:
-        return bool(probed(place))
+        return bool(probed_processes(place))
 
     async with running(command) as child:
         await until_ready(child, ready, 60)
@@ -141,7 +141,7 @@ async def test_without_permission_the_probe_in_the_process_samples(subject: Subj
     forbidden = partial(pyspy.record, program=refused)
     done, found = await record(subject, tmp_path, partial(work, subject), (forbidden, in_process_probe.record))
     told = costs(found)
-    assert (done, found.why) == ("done", "py-spy has no permission to look at other processes (ptrace).")
+    assert (done, found.why) == ("done", "py-spy has no permission to read other processes (ptrace).")
     assert found.sampler == in_process_probe.NAME
     assert told["busy.py:dear"].cumulated > 1.2 * told["busy.py:cheap"].cumulated
     assert told["busy.py:burn"].cumulated + collected(told) > 0.7 * sum(found.stacks.values())
@@ -169,7 +169,7 @@ async def test_a_profile_that_is_stopped_leaves_nobody_behind(subject: Subject, 
 
 
 async def test_where_nothing_can_sample_the_reasons_are_told(subject: Subject, tmp_path: Path) -> None:
-    nowhere = replace(subject, place=tmp_path / "nowhere")
+    nowhere = replace(subject, path=tmp_path / "nowhere")
     with pytest.raises(RigFailure, match="has a probe"):
         await record(nowhere, tmp_path, partial(work, subject), (in_process_probe.record,))
 

@@ -18,11 +18,11 @@ def shown(profile: Profile) -> dict[str, str]:
 def test_a_chapter_says_how_it_was_sampled_what_costs_and_what_costs_more(profile: Profile) -> None:
     lines = section(profile, shown(profile))
     text = " ".join(lines)
-    assert "It never counts" in lines[2]
+    assert "No figure and no verdict contains that run" in lines[2]
     assert [line for line in lines if line.startswith("#")] == ["## Profiles", "### `off`", "### `stock`"]
     assert "Sampled by py-spy 0.4.3, 100 times a second for 15 s: 1,500 samples of 500 requests." in text
     assert "py-spy has no permission." in text
-    assert "took +12% time and +5% CPU" in text
+    assert "changed the duration of a request by +12% and its CPU time by +5%" in text
     assert "| `litellm/router.py:complete` | 12.0 | 60.0% |" in lines
     assert "A request cost 27.0 ms here, 20.0 ms in `off`." in text
     assert any(line.startswith("| `litellm/integrations/prometheus.py:log` | +7.00 | ±") for line in lines)

@@ -10,16 +10,16 @@ from hypothesis import given, strategies as st
 from evenkeel_lab.profiling.frames import OTHER, UNSEEN, group, named
 from evenkeel_lab.profiling.stacks import (
     Stack,
-    apart,
-    effective,
+    costs_of,
+    effective_samples,
     functions,
     largest,
-    opened,
-    parsed,
+    microseconds_per_sample,
+    parse,
     pruned,
-    weighted,
-    weights,
+    separate_collections,
     with_unseen,
+    without_launchers,
 )
 from evenkeel_lab.stack.probes.stacks_of_proxy import COLLECTION
 
@@ -68,16 +68,16 @@ def test_a_function_belongs_to_whose_code_it_is(name: str, whose: str) -> None:
 def test_what_only_launches_is_left_out_but_never_all_of_it() -> None:
     main = "<module> (/v/bin/litellm);Command.main (/v/lib/python3.11/site-packages/click/core.py)"
     loop = "Runner.run (/usr/lib/python3.11/asyncio/runners.py)"
-    assert opened(f"{main};{loop};f (/a/site-packages/fastapi/x.py);{loop}") == (
+    assert without_launchers(f"{main};{loop};f (/a/site-packages/fastapi/x.py);{loop}") == (
         "fastapi/x.py:f",
         "asyncio/runners.py:Runner.run",
     )
-    assert opened(f"{main};{loop}") == ("asyncio/runners.py:Runner.run",)
-    assert opened("") == (UNSEEN,)
+    assert without_launchers(f"{main};{loop}") == ("asyncio/runners.py:Runner.run",)
+    assert without_launchers("") == (UNSEEN,)
 
 
 def test_a_thread_is_worth_the_cpu_that_it_has_spent_however_often_it_was_seen() -> None:
-    told = parsed(
+    told = parse(
         "thread (7): MainThread;f (/x/a.py);g (/x/a.py) 75\n"
         "thread (7): MainThread;f (/x/a.py) 25\n"
         "thread (8): idle_0;_worker (/usr/lib/python3.11/concurrent/futures/thread.py) 400\n"
@@ -87,22 +87,22 @@ def test_a_thread_is_worth_the_cpu_that_it_has_spent_however_often_it_was_seen()
     )
     assert sum(told.values()) == 505
     # The first was seen more often than it ran; the second was woken by samples, and worked in two of them.
-    worth = weights(told, {7: 0.8, 8: 0.5, 9: 0.0}, 100)
+    worth = microseconds_per_sample(told, {7: 0.8, 8: 0.5, 9: 0.0}, 100)
     assert worth == {7: pytest.approx(8_000), 8: pytest.approx(10_000), 9: 0}
-    assert with_unseen(weighted(told, worth), 1.0) == {
+    assert with_unseen(costs_of(told, worth), 1.0) == {
         ("a.py:f", "a.py:g"): 600_000,
         ("a.py:f",): 200_000,
         ("b.py:h",): 20_000,
         (UNSEEN,): 180_000,
     }
-    assert 100 < effective(told, worth) < 103
-    assert effective({}, {}) == 0
+    assert 100 < effective_samples(told, worth) < 103
+    assert effective_samples({}, {}) == 0
 
 
 def test_collections_are_taken_from_what_they_interrupted() -> None:
     stacks = Counter({("a.py:f",): 100, ("a.py:f", "a.py:g"): 50})
     told = {"<module> (/x/bin/litellm);f (/x/a.py)": 30, "f (/x/a.py);g (/x/a.py)": 80, "h (/x/b.py)": 5}
-    assert +apart(stacks, told) == {("a.py:f",): 70, COLLECTION: 80}
+    assert +separate_collections(stacks, told) == {("a.py:f",): 70, COLLECTION: 80}
 
 
 @given(STACKS)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from evenkeel_lab.investigation_spec import Investigation
-from evenkeel_lab.profiling.profile import Profile, Taken
+from evenkeel_lab.profiling.profile import ArmProfile, Profile
 from evenkeel_lab.profiling.stacks import functions
-from evenkeel_lab.runner.measurement.latency_summary import EDGES_MS, GRID, SURE, TIMES, Sketch
+from evenkeel_lab.runner.measurement.latency_summary import EDGES_MS, GRID, LEAST_BEYOND, TIMES, Sketch
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.summary import Summary
 from evenkeel_lab.runner.schedule import schedule
@@ -69,7 +69,7 @@ def investigation_of(**changes: Any) -> Investigation:
 
 
 def _sketch(latencies: Any) -> Sketch:
-    shares = [share for share in GRID if len(latencies) * min(share, 1 - share) >= SURE]
+    shares = [share for share in GRID if len(latencies) * min(share, 1 - share) >= LEAST_BEYOND]
     bins = np.arange(len(latencies)) * TIMES // len(latencies)
     counts, _, _ = np.histogram2d(bins, latencies, bins=(np.arange(TIMES + 1), EDGES_MS))
     return Sketch({str(share): float(np.quantile(latencies, share)) for share in shares}, counts.astype(int).tolist())
@@ -79,7 +79,7 @@ def _sketch(latencies: Any) -> Sketch:
 def profile() -> Profile:
     """A profile of two arms. Each spends its time in two functions."""
     stacks: dict[Stack, int] = {("a.py:run", "a.py:complete"): 6_000_000, ("a.py:run", "b.py:log"): 2_000_000}
-    taken = Taken("py-spy", "", 100, 15.0, 500, "request", 1500, 16.0, 1.0, None, None, stacks, functions(stacks))
+    taken = ArmProfile("py-spy", "", 100, 15.0, 500, "request", 1500, 16.0, 1.0, None, None, stacks, functions(stacks))
     return Profile("case", "0" * 12, "off", {}, {"off": taken, "on": taken}, {})
 
 

@@ -37,8 +37,8 @@ def test_ids_are_numbers_in_their_order_and_coordinates_are_hundredths() -> None
 @pytest.mark.parametrize(("x", "other"), [("2.999999", "3"), ("0.000001", "-0"), ("64.799999", "64.8")])
 def test_the_last_bits_of_numbers_are_dropped(x: str, other: str) -> None:
     drawn = DRAWN.format(x=x, clip="0123456789", marker="abcdef0123")
-    elsewhere = DRAWN.format(x=other, clip="9876543210", marker="3210fedcba")
-    assert canonical(drawn) == canonical(elsewhere)
+    other_machine = DRAWN.format(x=other, clip="9876543210", marker="3210fedcba")
+    assert canonical(drawn) == canonical(other_machine)
 
 
 def test_a_canonical_text_stays_the_same() -> None:

@@ -71,11 +71,11 @@ def test_plots_and_alt_texts_do_not_depend_on_the_last_bits_of_values(simulate: 
         return value * float(1 + source.uniform(-LAST_BITS, LAST_BITS))
 
     summary = simulate(everything("off", "on", "less", LONG), effects={"less": 1.05})
-    elsewhere = moved(summary, other)
-    first_data, second_data = report_data_of(summary), report_data_of(elsewhere)
+    other_machine = moved(summary, other)
+    first_data, second_data = report_data_of(summary), report_data_of(other_machine)
     assert page(second_data).markdown == page(first_data).markdown
     for name, drawing in FIGURES.items():
-        first, second = drawing.draw(summary, first_data.judgement), drawing.draw(elsewhere, second_data.judgement)
+        first, second = drawing.draw(summary, first_data.judgement), drawing.draw(other_machine, second_data.judgement)
         assert first is not None
         assert second is not None
         width, height = second.get_size_inches()

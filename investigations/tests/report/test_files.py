@@ -60,7 +60,7 @@ savefig.dpi: 300
 savefig.bbox: tight
 savefig.transparent: True
 """
-ELSEWHERE = {
+OTHER_MACHINE = {
     "TZ": "Asia/Tokyo",
     "LC_ALL": "C",
     "PYTHONHASHSEED": "7",
@@ -144,7 +144,7 @@ def test_files_of_a_deleted_investigation_are_removed_with_a_message(
     assert (code, left_over) == (1, {name for name in gone if not name.endswith(".html")})
     assert "removed" not in report(capsys, "case")[2]
     _, _, err = report(capsys)
-    assert all(f"removed {name}, which belongs to no report now" in err for name in gone)
+    assert all(f"removed {name}, which belongs to no report any more" in err for name in gone)
     assert set(contents(reports)) == set(kept)
 
 
@@ -204,7 +204,7 @@ def test_only_named_investigations_are_rendered(
     [
         (["waiting"], "evenkeel investigate waiting"),
         (["cas"], "Did you mean case?"),
-        (["--check", "--html"], "choose one of the two"),
+        (["--check", "--html"], "do not go together"),
     ],
 )
 def test_wrong_use_is_an_error_with_a_hint(
@@ -250,7 +250,7 @@ def test_reports_are_identical_in_another_process_with_another_configuration(pro
     )
     subprocess.run(
         [sys.executable, "-c", code, str(summary), str(project / "there")],
-        env=os.environ | ELSEWHERE | {"MATPLOTLIBRC": str(project / "matplotlibrc")},
+        env=os.environ | OTHER_MACHINE | {"MATPLOTLIBRC": str(project / "matplotlibrc")},
         check=True,
     )
     assert contents(project / "there") == contents(project / "here")
@@ -296,4 +296,4 @@ def test_an_html_page_is_one_file_without_scripts_or_external_resources(
     words = [value for name, value in tags.attributes if name == "aria-label"]
     assert len(words) == len(FIGURES) - 2 + len(profile.arms)
     assert all(words)
-    assert sum(one.startswith("Flame graph of ") for one in words) == len(profile.arms)
+    assert sum(label.startswith("Flame graph of ") for label in words) == len(profile.arms)

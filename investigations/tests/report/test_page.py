@@ -231,7 +231,7 @@ def test_an_impossible_start_time_has_no_date(simulate: Any) -> None:
     assert "not known, 6 pairs" in page_of(replace(summary, done=far))
 
 
-def test_a_baseline_alone_is_judged_against_its_twin(simulate: Any) -> None:
+def test_a_baseline_alone_is_compared_with_a_second_one(simulate: Any) -> None:
     page = page_of(simulate({"arms": {"off": {"about": "alone"}}}))
     assert "- **again** (the baseline once more): **no measurable difference.**" in page
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.cli import cli
-from evenkeel_lab.investigation_spec import Book
+from evenkeel_lab.investigation_spec import Study
 from evenkeel_lab.report.report_data import report_data_of
 from evenkeel_lab.report.study import study_page
 from evenkeel_lab.runner.results.summary import write
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-BOOK: dict[str, Any] = {
+STUDY: dict[str, Any] = {
     "title": "Callback overhead",
     "question": "What does it cost?",
     "method": "Duets.",
@@ -50,12 +50,12 @@ def claim(says: str, between: tuple[float, float], chapter: str = "bug", **more:
     return finding(chapter, says=says, between=between, source="a seed", **more)
 
 
-def said(simulate: Any, effects: dict[str, float], **more: Any) -> str:
+def page_of_study(simulate: Any, effects: dict[str, float], **more: Any) -> str:
     by_chapter = {
-        chapter: report_data_of(replace(simulate(effects={"on": effect, "again": 1.0}), name=f"book/{chapter}"))
+        chapter: report_data_of(replace(simulate(effects={"on": effect, "again": 1.0}), name=f"study/{chapter}"))
         for chapter, effect in effects.items()
     }
-    return study_page("book", Book.model_validate(BOOK | more), by_chapter).markdown
+    return study_page("study", Study.model_validate(STUDY | more), by_chapter).markdown
 
 
 def rows(page: str, title: str) -> list[list[str]]:
@@ -65,12 +65,12 @@ def rows(page: str, title: str) -> list[list[str]]:
 
 
 def test_the_answer_comes_first_chapter_by_chapter(simulate: Any) -> None:
-    page = said(simulate, {"fix": 1.0, "bug": 1.5})
+    page = page_of_study(simulate, {"fix": 1.0, "bug": 1.5})
     title, _, first, *following = page.splitlines()
     assert title == "# Callback overhead"
-    assert first.startswith("- [What a callback costs](book/bug.md), against off: on: **material**, p50 +")
+    assert first.startswith("- [What a callback costs](study/bug.md), against off: on: **material**, p50 +")
     answers = " ".join(line.strip() for line in following[: following.index("## Question")])
-    assert "(book/fix.md), against off: on: **no measurable difference**" in answers
+    assert "(study/fix.md), against off: on: **no measurable difference**" in answers
     assert "- **later**: not measured yet." in answers
 
 
@@ -82,26 +82,26 @@ def test_the_legend_names_what_functions_measure_by_chapter(simulate: Any) -> No
         value = {"margin": 0.05, "primary": True, "about": about}
         arms = {"off": arm, "on": arm | {"arguments": {"effect": 0.1}}}
         by_chapter[chapter] = report_data_of(simulate({"arms": arms, "figures": {"value": value}}))
-    study = Book.model_validate(BOOK)
-    assert "- **value**: in bug, later, reads; in fix, writes\n" in study_page("book", study, by_chapter).markdown
-    assert "- **value**: reads\n" in study_page("book", study, {"bug": by_chapter["bug"]}).markdown
+    study = Study.model_validate(STUDY)
+    assert "- **value**: in bug, later, reads; in fix, writes\n" in study_page("study", study, by_chapter).markdown
+    assert "- **value**: reads\n" in study_page("study", study, {"bug": by_chapter["bug"]}).markdown
 
 
 def test_the_answer_quotes_measured_values(simulate: Any) -> None:
     answer = "The p50 is higher ({bug: on, p50}), and {later: on, p50} later.\n\nThe same twice: {bug: again, p50}."
-    page = said(simulate, {"bug": 1.3}, answer=answer)
+    page = page_of_study(simulate, {"bug": 1.3}, answer=answer)
     assert re.search(r"\nThe p50 is higher \(\+\d+\.\d % \[.*\]\), and not measured yet later\.\n\nThe same", page)
     assert "{" not in page
 
 
 def test_an_effect_can_be_quoted_as_a_share(simulate: Any) -> None:
-    claims = [claim("a fiftieth", (-0.985, -0.975), told="share"), claim("a tenth", (-0.91, -0.89), told="share")]
-    page = said(simulate, {"bug": 0.02}, answer="It is {bug: on, p50 as a share} of it.", claims=claims)
+    claims = [claim("a fiftieth", (-0.985, -0.975), form="share"), claim("a tenth", (-0.91, -0.89), form="share")]
+    page = page_of_study(simulate, {"bug": 0.02}, answer="It is {bug: on, p50 as a share} of it.", claims=claims)
     assert re.search(r"\nIt is (1\.9\d|2\.0) % \[[12]\.\d+, 2\.\d+\] of it\.\n", page)
     lines = rows(page, "What others found")
     assert [row[1] for row in lines] == [
-        "[bug](book/bug.md), on against off: p50 as a share, 1.5 to 2.5",
-        "[bug](book/bug.md), on against off: p50 as a share, 9 to 11",
+        "[bug](study/bug.md), on against off: p50 as a share, 1.5 to 2.5",
+        "[bug](study/bug.md), on against off: p50 as a share, 9 to 11",
     ]
     # Claims about shares have no direction, so another size refutes them.
     assert [row[4] for row in lines] == ["**confirmed**", "**refuted**"]
@@ -109,8 +109,10 @@ def test_an_effect_can_be_quoted_as_a_share(simulate: Any) -> None:
 
 
 def test_an_effect_can_be_quoted_as_a_factor(simulate: Any) -> None:
-    claims = [claim("twice as fast", (-0.55, -0.45), told="factor"), claim("thrice", (-0.7, -0.65), told="factor")]
-    page = said(simulate, {"bug": 0.5}, answer="It is {bug: on, p50 as a factor} times as fast.", claims=claims)
+    claims = [claim("twice as fast", (-0.55, -0.45), form="factor"), claim("thrice", (-0.7, -0.65), form="factor")]
+    page = page_of_study(
+        simulate, {"bug": 0.5}, answer="It is {bug: on, p50 as a factor} times as fast.", claims=claims
+    )
     assert re.search(r"\nIt is (1\.9\d|2\.0\d?|2) \[1\.\d+, 2\.\d+\] times as fast\.\n", page)
     lines = rows(page, "What others found")
     assert [row[1].partition(": ")[2] for row in lines] == [
@@ -121,20 +123,20 @@ def test_an_effect_can_be_quoted_as_a_factor(simulate: Any) -> None:
 
 
 def test_the_value_of_one_arm_can_be_quoted(simulate: Any) -> None:
-    page = said(simulate, {"bug": 1.5}, answer="{bug: off, p50 as measured}, then {bug: on, p50 as measured}.")
+    page = page_of_study(simulate, {"bug": 1.5}, answer="{bug: off, p50 as measured}, then {bug: on, p50 as measured}.")
     amount = r"[\d.]+ ms \[[\d.]+ ms, [\d.]+ ms\]"
     assert re.search(rf"\n{amount}, then {amount}\.\n", page)
 
 
 def test_a_claimed_range_can_be_open_at_one_end(simulate: Any) -> None:
     claims = [claim("slower", (0.05, 99.0)), claim("faster", (-0.99, -0.05)), claim("either", (-0.05, 0.05))]
-    lines = rows(said(simulate, {"bug": 1.5}, claims=claims), "What others found")
+    lines = rows(page_of_study(simulate, {"bug": 1.5}, claims=claims), "What others found")
     assert [row[1].partition(": ")[2] for row in lines] == ["p50 +5 or more", "p50 -5 or less", "p50 -5 to +5"]
 
 
 def test_an_untested_claim_is_open_with_its_reason(simulate: Any) -> None:
     statement = {"source": "another seed", "says": "Use ten.", "why": "There are none, see {bug: on, p50}."}
-    page = said(simulate, {"bug": 1.5}, unmeasured=[statement])
+    page = page_of_study(simulate, {"bug": 1.5}, unmeasured=[statement])
     (row,) = rows(page, "What others found")
     assert (row[0], row[4]) == ("Use ten.", "**open: not measured**")
     assert row[5].startswith("There are none, see +")
@@ -148,17 +150,17 @@ def test_each_claim_has_a_verdict(simulate: Any) -> None:
         claim("no difference", (-0.05, 0.05)),
         claim("no difference", (-0.05, 0.05), chapter="later"),
     ]
-    lines = rows(said(simulate, {"bug": 1.5}, claims=claims), "What others found")
+    lines = rows(page_of_study(simulate, {"bug": 1.5}, claims=claims), "What others found")
     assert [row[3] for row in lines] == ["in it", "below it", "above it", ""]
     assert [row[4] for row in lines] == ["**confirmed**", "**refined**", "**refuted**", "**open: not measured yet**"]
-    assert lines[1][1] == "[bug](book/bug.md), on against off: p50 +90 to +110"
+    assert lines[1][1] == "[bug](study/bug.md), on against off: p50 +90 to +110"
     assert lines[1][5] == "Another machine."
 
 
 def test_the_verdict_on_a_claim_is_marked_if_the_session_is_invalid(simulate: Any) -> None:
-    data = report_data_of(replace(simulate(effects={"on": 1.5, "again": 2.0}), name="book/bug"))
-    study = Book.model_validate(BOOK | {"claims": [claim("slower", (0.3, 0.7))]})
-    page = study_page("book", study, {"bug": data}).markdown
+    data = report_data_of(replace(simulate(effects={"on": 1.5, "again": 2.0}), name="study/bug"))
+    study = Study.model_validate(STUDY | {"claims": [claim("slower", (0.3, 0.7))]})
+    page = study_page("study", study, {"bug": data}).markdown
     assert rows(page, "What others found")[0][4] == "confirmed (the session is invalid)"
     assert "(the session is invalid)" in " ".join(page.partition("![")[0].split())
 
@@ -170,26 +172,26 @@ def test_cures_are_ranked_by_their_certain_improvement(simulate: Any) -> None:
         finding("fix", does="Mend it."),
         finding("fix", figure="p99", does="Nothing is known of it."),
     ]
-    lines = rows(said(simulate, {"bug": 1.5, "fix": 0.5}, cures=cures), "What can be done")
+    lines = rows(page_of_study(simulate, {"bug": 1.5, "fix": 0.5}, cures=cures), "What can be done")
     assert [row[0] for row in lines] == ["Mend it.", "Make it worse.", "Wait.", "Nothing is known of it."]
     assert [row[4] for row in lines[2:]] == ["not measured yet", "cannot be told"]
 
 
 def test_cures_of_invalid_sessions_come_last(simulate: Any) -> None:
     by_chapter = {
-        name: report_data_of(replace(simulate(effects=effects), name=f"book/{name}"))
+        name: report_data_of(replace(simulate(effects=effects), name=f"study/{name}"))
         for name, effects in {"bug": {"on": 0.5, "again": 2.0}, "fix": {"on": 0.9, "again": 1.0}}.items()
     }
     cures = [finding(name, does=name) for name in by_chapter]
-    page = study_page("book", Book.model_validate(BOOK | {"cures": cures}), by_chapter).markdown
+    page = study_page("study", Study.model_validate(STUDY | {"cures": cures}), by_chapter).markdown
     assert [row[0] for row in rows(page, "What can be done")] == ["fix", "bug"]
 
 
 def test_a_quoted_name_may_contain_markup(simulate: Any) -> None:
     spec = {"arms": {name: {"about": name} for name in ("off", "on__", "on")}}
-    data = report_data_of(replace(simulate(spec, effects={"on__": 1.5}), name="book/bug"))
-    study = Book.model_validate(BOOK | {"answer": "It is *more*: {bug: on__, p50}."})
-    assert re.search(r"\nIt is \\\*more\\\*: \+\d+", study_page("book", study, {"bug": data}).markdown)
+    data = report_data_of(replace(simulate(spec, effects={"on__": 1.5}), name="study/bug"))
+    study = Study.model_validate(STUDY | {"answer": "It is *more*: {bug: on__, p50}."})
+    assert re.search(r"\nIt is \\\*more\\\*: \+\d+", study_page("study", study, {"bug": data}).markdown)
 
 
 def test_a_claim_may_compare_two_arms_without_the_baseline(simulate: Any) -> None:
@@ -197,50 +199,50 @@ def test_a_claim_may_compare_two_arms_without_the_baseline(simulate: Any) -> Non
         "arms": {name: {"about": name} for name in ("off", "on", "less")},
         "ablation": {"full": "on", "switches": {"part": {"about": "a part", "arm": "less"}}},
     }
-    data = report_data_of(replace(simulate(spec, effects={"on": 1.5, "less": 1.2, "again": 1.0}), name="book/bug"))
+    data = report_data_of(replace(simulate(spec, effects={"on": 1.5, "less": 1.2, "again": 1.0}), name="study/bug"))
     claims = [claim("a fifth less", (-0.25, -0.15), arm="less", against="on")]
-    page = study_page("book", Book.model_validate(BOOK | {"claims": claims}), {"bug": data}).markdown
+    page = study_page("study", Study.model_validate(STUDY | {"claims": claims}), {"bug": data}).markdown
     row = rows(page, "What others found")[0]
-    assert row[1] == "[bug](book/bug.md), less against on: p50 -25 to -15"
+    assert row[1] == "[bug](study/bug.md), less against on: p50 -25 to -15"
     assert row[4] == "**confirmed**"
 
 
 def test_the_limits_of_a_study_are_listed(simulate: Any) -> None:
-    page = said(simulate, {"bug": 1.5})
+    page = page_of_study(simulate, {"bug": 1.5})
     assert "## Limits\n\n- One machine.\n" in page
 
 
 def test_a_study_is_written_and_checked_with_its_chapters(
     tmp_path: Path, simulate: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    study = tmp_path / "investigations" / "book"
+    study = tmp_path / "investigations" / "study"
     for chapter in ("bug", "fix"):
         (study / chapter).mkdir(parents=True)
         (study / chapter / "investigation.toml").write_text(TOML)
     summary = simulate()
-    bare = replace(summary, name="book/bug", sketches={meeting: {} for meeting in summary.sketches})
+    bare = replace(summary, name="study/bug", sketches={meeting: {} for meeting in summary.sketches})
     write(bare, study / "bug" / "summary.json")
-    words = "".join(f"{name} = {value!r}\n" for name, value in BOOK.items() if name not in {"chapters", "limits"})
-    (study / "book.toml").write_text(f'{words}limits = ["x"]\nchapters = ["bug", "fix"]\n')
+    words = "".join(f"{name} = {value!r}\n" for name, value in STUDY.items() if name not in {"chapters", "limits"})
+    (study / "study.toml").write_text(f'{words}limits = ["x"]\nchapters = ["bug", "fix"]\n')
     monkeypatch.chdir(tmp_path)
 
     assert cli(["report"]) == 0
     made = {str(path.relative_to(tmp_path / "reports")) for path in (tmp_path / "reports").rglob("*.*")}
-    own = {"book/bug.md", "book/bug/forest.svg", "book/bug/order.svg"}
-    assert made == {"index.md", "book.md", "book/answers.svg"} | own
-    page, chapter = ((tmp_path / "reports" / name).read_text() for name in ("book.md", "book/bug.md"))
-    assert "](book/bug.md)" in page
-    assert "](book/answers.svg)" in page
+    own = {"study/bug.md", "study/bug/forest.svg", "study/bug/order.svg"}
+    assert made == {"index.md", "study.md", "study/answers.svg"} | own
+    page, chapter = ((tmp_path / "reports" / name).read_text() for name in ("study.md", "study/bug.md"))
+    assert "](study/bug.md)" in page
+    assert "](study/answers.svg)" in page
     assert "](bug/forest.svg)" in chapter
-    assert "evenkeel investigate book/bug --fresh" in chapter
-    assert "- [book](book.md): What does it cost?" in (tmp_path / "reports" / "index.md").read_text()
+    assert "evenkeel investigate study/bug --fresh" in chapter
+    assert "- [study](study.md): What does it cost?" in (tmp_path / "reports" / "index.md").read_text()
     assert cli(["report", "--check"]) == 0
-    assert cli(["report", "book", "--check"]) == 0
+    assert cli(["report", "study", "--check"]) == 0
 
-    (tmp_path / "reports" / "book" / "bug" / "order.svg").write_text("by hand")
-    (tmp_path / "reports" / "book.md").unlink()
+    (tmp_path / "reports" / "study" / "bug" / "order.svg").write_text("by hand")
+    (tmp_path / "reports" / "study.md").unlink()
     capsys.readouterr()
-    assert cli(["report", "book", "--check"]) == 1
-    assert capsys.readouterr().out.splitlines() == ["reports/book/bug/order.svg: differs", "reports/book.md: missing"]
-    assert cli(["report", "book/bug"]) == 0
+    assert cli(["report", "study", "--check"]) == 1
+    assert capsys.readouterr().out.splitlines() == ["reports/study/bug/order.svg: differs", "reports/study.md: missing"]
+    assert cli(["report", "study/bug"]) == 0
     assert cli(["report", "--check"]) == 0

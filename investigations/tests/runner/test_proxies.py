@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-REQUESTS_PER_WORKER = Investigation.model_validate(
+SHORT = Investigation.model_validate(
     {
         "title": "A short one",
         "question": "Does it run?",
@@ -51,14 +51,14 @@ class Listening:
         self.heard: list[ScheduledPair] = []
         self._stop_after = stop_after
 
-    def meeting(self, meeting: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
-        self.heard.append(meeting)
+    def pair_done(self, scheduled: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
+        self.heard.append(scheduled)
         if len(self.heard) == self._stop_after:
             raise Enough
 
 
 def session(folder: Path, told: Listening) -> Session:
-    return Session("short", REQUESTS_PER_WORKER, Store(folder), Options(), Silent(), told, Event())
+    return Session("short", SHORT, Store(folder), Options(), Silent(), told, Event())
 
 
 async def test_two_proxies_meet_and_go_on_where_they_were_stopped(tmp_path: Path) -> None:

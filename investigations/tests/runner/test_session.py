@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.warm_up import WarmUp
 
 FUNCTION = "evenkeel_lab.bench.verdicts.simulation:median"
-BOOK = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\n'
+STUDY = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\n'
 
 
 def investigation(effect: float, *, looks: tuple[int, ...] = (6,)) -> Investigation:
@@ -66,8 +66,8 @@ class Listening:
         self.heard: list[str] = []
         self._stop_after = stop_after
 
-    def meeting(self, meeting: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
-        self.heard.append(meeting.name)
+    def pair_done(self, scheduled: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
+        self.heard.append(scheduled.name)
         if len(self.heard) == self._stop_after:
             raise KeyboardInterrupt
 
@@ -155,19 +155,19 @@ def test_what_was_believed_stays_as_it_was_when_it_was_measured(tmp_path: Path) 
     [
         ("evenkeel_lab.bench.verdicts.simulation:nothing", {}, "no function"),
         ("evenkeel_lab.bench.verdicts.simulation:RUN", {}, "is no function"),
-        ("math:sqrt", {"effect": 1}, "of slower, has failed with seed"),
+        ("math:sqrt", {"effect": 1}, "of slower, failed with seed"),
         ("math:log1p", {}, None),
-        ("builtins:str", {}, "has returned '"),
-        ("builtins:bool", {}, "has returned True"),
-        (FUNCTION, {"effect": float("inf")}, "of slower, has"),
+        ("builtins:str", {}, "returned '"),
+        ("builtins:bool", {}, "returned True"),
+        (FUNCTION, {"effect": float("inf")}, "of slower, failed"),
     ],
 )
 def test_a_function_that_tells_no_number_is_a_sentence(
     tmp_path: Path, function: str, arguments: dict[str, Any], told: str | None
 ) -> None:
-    asked = investigation(0.3).model_dump()
-    asked["arms"]["slower"] |= {"function": function, "arguments": arguments}
-    wanted = session(tmp_path, Investigation.model_validate(asked))
+    describe_bound = investigation(0.3).model_dump()
+    describe_bound["arms"]["slower"] |= {"function": function, "arguments": arguments}
+    wanted = session(tmp_path, Investigation.model_validate(describe_bound))
     if told is None:
         asyncio.run(wanted.conduct())
         return
@@ -286,8 +286,8 @@ def test_no_pair_begins_that_would_not_end_in_time(tmp_path: Path) -> None:
 class Slow(Listening):
     """Takes its time to hear of a meeting."""
 
-    def meeting(self, meeting: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
-        super().meeting(meeting, runs, judgement, left)
+    def pair_done(self, scheduled: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
+        super().pair_done(scheduled, runs, judgement, left)
         time.sleep(0.3)
 
 

@@ -81,7 +81,7 @@ def test_a_subject_that_answers_nothing_ends_the_session(tmp_path: Path, monkeyp
     folder.mkdir()
     (folder / "investigation.toml").write_text(template("x"))
     warm_up = WarmUp(read(folder), Store(tmp_path), Event())
-    with pytest.raises(RigFailure, match="All 10 requests that were to warm up off have failed"):
+    with pytest.raises(RigFailure, match="All 10 requests of the warm-up of off failed"):
         asyncio.run(warm_up.until_steady([[Target("off", "off", "", "", "")]]))
 
 

@@ -70,7 +70,7 @@ def test_a_difference_that_correction_withdrew_is_explained_by_chance() -> None:
     one = compared(0.06, 0.05)
     assert one.verdict is not None
     held = replace(one, verdict=replace(one.verdict, kind=Kind.INCONCLUSIVE, more_pairs=None))
-    assert wording.verdict(held) == "inconclusive: among so many figures it may be chance"
+    assert wording.verdict(held) == "inconclusive: with this number of figures it may be chance"
 
 
 @pytest.mark.parametrize(

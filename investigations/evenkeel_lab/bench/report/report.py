@@ -68,7 +68,7 @@ async def bench_report(steps: Steps) -> list[Metric]:
 def _record(store: Store, planned: list[ScheduledPair], each: int) -> None:
     for meeting in planned:
         for arm in meeting.arms:
-            make_records(store.place(meeting, arm), each, meeting.seed, SLOWER if arm == "on" else 1.0)
+            make_records(store.folder_of(meeting, arm), each, meeting.seed, SLOWER if arm == "on" else 1.0)
 
 
 def _render(store: Store, planned: list[ScheduledPair], place: Path) -> None:

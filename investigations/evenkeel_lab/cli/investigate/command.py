@@ -1,4 +1,4 @@
-"""`evenkeel investigate`: run an investigation, and say what it has found."""
+"""`evenkeel investigate`: run an investigation, and print its results."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from evenkeel_lab.cli.investigate.progress_view import View
 from evenkeel_lab.cli.investigate.quick_summary import conclusion
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import RIG_INVALID, LabError, WrongUse
-from evenkeel_lab.investigation_spec import books, find, known, name_of, read, read_book, readme, template
+from evenkeel_lab.investigation_spec import find, known, name_of, read, read_study, readme, studies, template
 from evenkeel_lab.investigation_spec.overrides import least_seconds, quickly, with_pairs, with_versions
-from evenkeel_lab.investigation_spec.read import BEGIN, FILE, FOLDER, check_name, find_book, home
+from evenkeel_lab.investigation_spec.read import BEGIN, FILE, FOLDER, check_name, find_study, home
 from evenkeel_lab.notebook.template import FILE as NOTEBOOK, first_notebook
 from evenkeel_lab.profiling.capture import Profiler
 from evenkeel_lab.profiling.profile import FILE as PROFILE
 from evenkeel_lab.progress import shown_on
-from evenkeel_lab.runner.results.criteria import Outcome, asked, criteria
-from evenkeel_lab.runner.results.store import BELIEVED, Store, digest
+from evenkeel_lab.runner.results.criteria import Outcome, criteria, describe_bound
+from evenkeel_lab.runner.results.store import FIXED_ONCE_MEASURED, Store, digest
 from evenkeel_lab.runner.results.summary import FILE as SUMMARY, gather, write
 from evenkeel_lab.runner.session import Session
 from evenkeel_lab.stack.stack import Options
@@ -47,29 +47,29 @@ if TYPE_CHECKING:
 
 NEW = "new"
 DATA, README = "data", "README.md"
-# Of a book, of which somebody waits for a first impression; servers and reports take some seconds more.
+# Duration of `--quick` of a study. Servers and reports take some seconds more.
 QUICK_SECONDS = 340.0
 CRITERION_FAILED = 1
 
 
 @click.command()
-@click.argument("names", metavar="[NAME | BOOK[/CHAPTER] | new NAME]", nargs=-1)
-@click.option("--list", "listed", is_flag=True, help="Say which investigations there are.")
+@click.argument("names", metavar="[NAME | STUDY[/CHAPTER] | new NAME]", nargs=-1)
+@click.option("--list", "listed", is_flag=True, help="List all investigations.")
 @click.option(
     "--quick",
     is_flag=True,
-    help="A first impression, of which nothing is committed: six short pairs; of a book, less than six minutes.",
+    help="A first impression that is not committed: six short pairs; of a study, less than six minutes.",
 )
-@click.option("--pairs", type=click.IntRange(LEAST_PAIRS), help="The last look, instead of the file's.")
+@click.option("--pairs", type=click.IntRange(LEAST_PAIRS), help="Override the last look.")
 @click.option(
     "--litellm",
     "versions",
     multiple=True,
     metavar="VERSION",
-    help="Instead of the file's; of several, all are compared with the baseline in the first.",
+    help="Override the LiteLLM version; several are compared with the baseline in the first.",
 )
-@click.option("--fresh", is_flag=True, help="Begin anew instead of going on where it was stopped.")
-@click.option("--profile", "profiled", is_flag=True, help="Say where the CPU goes: an extra run that never counts.")
+@click.option("--fresh", is_flag=True, help="Begin again instead of resuming a stopped session.")
+@click.option("--profile", "profiled", is_flag=True, help="Profile each arm in an extra run that does not count.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the tables.")
 @click.pass_context
 def investigate(  # one for each option
@@ -84,60 +84,62 @@ def investigate(  # one for each option
     profiled: bool,
     as_json: bool,
 ) -> None:
-    """Run an investigation in pairs, and judge it; of a book, all its chapters, one after the other.
+    """Run an investigation in pairs, and judge it; of a study, all its chapters, one after the other.
 
-    The same command goes on where a stopped one was.
+    The same command resumes a session that was stopped.
     """
     if listed:
         show_all(as_json=as_json)
         return
     if len(names) == 2 and names[0] == NEW:  # noqa: PLR2004  # the word and the name
         click.echo("\n".join(map(str, create(names[1]))))
-        click.echo(f"next: change them, then evenkeel investigate {names[1]} --quick", err=True)
+        click.echo(f"next: edit them, then evenkeel investigate {names[1]} --quick", err=True)
         return
     if len(names) != 1:
-        raise click.UsageError("Name one investigation; --list says which there are.")
+        raise click.UsageError("Name one investigation; --list shows all.")
     if quick and pairs:
-        raise click.UsageError("--quick decides itself how many --pairs there are: choose one of the two.")
-    say_what_is_not_used()
-    way = Way(pairs, versions, quick=quick, fresh=fresh, profiled=profiled)
-    book = find_book(names[0])
-    found, failed = conduct_all(chosen(names[0], way), as_json=as_json)
+        raise click.UsageError("--quick and --pairs do not go together: --quick chooses the number of pairs itself.")
+    warn_about_unused_servers()
+    overrides = Overrides(pairs, versions, quick=quick, fresh=fresh, profiled=profiled)
+    study = find_study(names[0])
+    results_of_all, failed = measure_all(selected(names[0], overrides), as_json=as_json)
     if as_json:
-        documents = {one.summary.name: told(one) for one in found}
-        click.echo(json.dumps({"chapters": documents} if book else next(iter(documents.values()))))
-    elif book and quick:
-        results().print(conclusion((one.summary, one.judgement) for one in found))
-    if book and quick:
-        click.echo(first_pages(book, found), err=as_json)
+        documents = {each.summary.name: result_document(each) for each in results_of_all}
+        click.echo(json.dumps({"chapters": documents} if study else next(iter(documents.values()))))
+    elif study and quick:
+        results().print(conclusion((each.summary, each.judgement) for each in results_of_all))
+    if study and quick:
+        click.echo(write_study_report(study, results_of_all), err=as_json)
     if failed:
         raise failed
-    if not all(one.judgement.has_basis and not one.judgement.invalid for one in found):
+    if not all(each.judgement.has_basis and not each.judgement.invalid for each in results_of_all):
         context.exit(RIG_INVALID)
     context.exit(
-        CRITERION_FAILED if any(each.outcome is Outcome.MISSED for one in found for each in one.criteria) else 0
+        CRITERION_FAILED
+        if any(criterion.outcome is Outcome.MISSED for each in results_of_all for criterion in each.criteria)
+        else 0
     )
 
 
-def chosen(name: str, way: Way) -> list[tuple[Path, Way]]:
-    """Return what is to be measured, and how: of a book, its chapters, which share the time if it is to be quick."""
-    place = find_book(name)
-    if place is None:
-        return [(find(name), way)]
-    book = read_book(place)
-    if not way.quick:
-        return [(place / chapter, way) for chapter in book.chapters]
-    folders = [place / chapter for chapter in book.quick or book.chapters]
-    least = [least_seconds(replace(way, quick=False).asked(folder)) for folder in folders]
+def selected(name: str, overrides: Overrides) -> list[tuple[Path, Overrides]]:
+    """Return the folders of the investigations to measure, with overrides. Chapters of a quick study share its time."""
+    folder = find_study(name)
+    if folder is None:
+        return [(find(name), overrides)]
+    study = read_study(folder)
+    if not overrides.quick:
+        return [(folder / chapter, overrides) for chapter in study.chapters]
+    chapters = [folder / chapter for chapter in study.quick or study.chapters]
+    least = [least_seconds(replace(overrides, quick=False).apply(chapter)) for chapter in chapters]
     return [
-        (folder, replace(way, seconds=QUICK_SECONDS * seconds / sum(least)))
-        for folder, seconds in zip(folders, least, strict=True)
+        (chapter, replace(overrides, seconds=QUICK_SECONDS * seconds / sum(least)))
+        for chapter, seconds in zip(chapters, least, strict=True)
     ]
 
 
 @dataclass(frozen=True)
-class Way:
-    """How it is to be measured, where that is not as its file says."""
+class Overrides:
+    """Options of the command line that override the file of an investigation."""
 
     pairs: int | None
     versions: Sequence[str]
@@ -145,15 +147,15 @@ class Way:
     fresh: bool
     profiled: bool
     seconds: float | None = None
-    """How long it may take, if it is to be quick."""
+    """The time limit of a quick session."""
 
     @property
-    def lasts(self) -> bool:
-        """Whether it is to be committed: no first impression, nor a session of another kind than its file asks for."""
+    def is_committed(self) -> bool:
+        """Whether the results are committed: those of a session that is exactly the one of the file."""
         return not (self.quick or self.pairs or self.versions)
 
-    def asked(self, folder: Path) -> Investigation:
-        """Return what is asked."""
+    def apply(self, folder: Path) -> Investigation:
+        """Read the investigation in `folder`, and return it with the overrides."""
         wanted = with_versions(read(folder), self.versions)
         if self.pairs:
             wanted = with_pairs(wanted, self.pairs)
@@ -161,110 +163,110 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a session has found, and where it lies."""
+class Measured:
+    """A finished session: its results and folders."""
 
     summary: Summary
     judgement: Judgement
     store: Store
     home: Path | None
-    """Where it is committed; None for one that lies elsewhere."""
+    """The folder in which its results are committed; `None` if they are not."""
 
     @property
     def criteria(self) -> list[Criterion]:
-        """What became of all that was asked of its arms."""
+        """The criteria of its arms with their outcomes."""
         return criteria(self.summary.investigation, self.summary.done)
 
 
-def conduct_all(wanted: Sequence[tuple[Path, Way]], *, as_json: bool) -> tuple[list[Found], LabError | None]:
-    """Measure one after the other, and lay it down; return also what kept something from being laid down."""
-    found: list[Found] = []
+def measure_all(wanted: Sequence[tuple[Path, Overrides]], *, as_json: bool) -> tuple[list[Measured], LabError | None]:
+    """Measure investigations one after the other and write their results. Return also the first error of writing."""
+    measured: list[Measured] = []
     failed = None
-    for folder, way in wanted:
-        found.append(conduct(folder, way, as_json=as_json))
+    for folder, overrides in wanted:
+        measured.append(measure(folder, overrides, as_json=as_json))
         try:
-            lay_down(found[-1], as_json=as_json)
+            write_results(measured[-1], as_json=as_json)
         except LabError as error:
-            # A file that cannot be read, wherever it lies, keeps nobody from measuring the rest.
+            # An unreadable file of another investigation must not stop the rest of the measurements.
             failed = failed or error
-    return found, failed
+    return measured, failed
 
 
-def conduct(folder: Path, way: Way, *, as_json: bool) -> Found:
-    """Measure one investigation, and say what was found."""
-    name, wanted = name_of(folder), way.asked(folder)
+def measure(folder: Path, overrides: Overrides, *, as_json: bool) -> Measured:
+    """Measure one investigation, and print its results."""
+    name, wanted = name_of(folder), overrides.apply(folder)
     is_ours = known().get(name) == folder.resolve()
-    place = folder.resolve().parents[name.count("/")]
-    store = Store((place.parent if place.name == FOLDER else place) / DATA / name / digest(wanted))
+    above = folder.resolve().parents[name.count("/")]
+    store = Store((above.parent if above.name == FOLDER else above) / DATA / name / digest(wanted))
     console = Console(stderr=True)
     steps, stop = shown_on(console), Event()
-    profiler = Profiler(name, wanted, store, steps, stop) if way.profiled else None
+    profiler = Profiler(name, wanted, store, steps, stop) if overrides.profiled else None
     with store.claimed(), View(console, wanted) as view:
-        # A first impression of a book is one of now.
-        if way.fresh or way.seconds:
+        # A quick study is never resumed.
+        if overrides.fresh or overrides.seconds:
             store.clear()
         session = Session(name, wanted, store, Options(), steps, view, stop, profiler)
         judgement = asyncio.run(session.conduct())
-        # While nobody else may begin anew here.
+        # Within the lock, so that no other process begins again here.
         summary = gather(store)
         write(summary, store.folder / SUMMARY)
     if not as_json:
-        results().print(report(judgement), kept(criteria(summary.investigation, summary.done)))
-    if wanted.session.seconds and not way.quick and not judgement.has_basis:
-        click.echo("warning: its time was over before there were pairs enough; --fresh begins anew", err=True)
-    for part in (part for part in BELIEVED if getattr(wanted, part) != getattr(summary.investigation, part)):
-        told = f"warning: `{part}` has changed since something was measured, and stands as it was; --fresh begins anew"
-        click.echo(told, err=True)
+        results().print(report(judgement), criteria_table(criteria(summary.investigation, summary.done)))
+    if wanted.session.seconds and not overrides.quick and not judgement.has_basis:
+        click.echo("warning: the time limit ended it before it had enough pairs; --fresh begins again", err=True)
+    for part in (part for part in FIXED_ONCE_MEASURED if getattr(wanted, part) != getattr(summary.investigation, part)):
+        warning = f"warning: `{part}` has changed since the first pair; the old one is kept; --fresh begins again"
+        click.echo(warning, err=True)
     for arm in (arm for arm, warm in summary.warm_up.items() if not warm["steady"]):
         click.echo(f"warning: {arm} had not settled when the first pair began", err=True)
-    return Found(summary, judgement, store, folder.resolve() if is_ours and way.lasts else None)
+    return Measured(summary, judgement, store, folder.resolve() if is_ours and overrides.is_committed else None)
 
 
-def lay_down(found: Found, *, as_json: bool) -> None:
-    """Write what is to be committed: the summary, the profile, the report, the notebook; else a report beside it."""
-    for path in publish(found) if found.home else [impression(found)]:
+def write_results(measured: Measured, *, as_json: bool) -> None:
+    """Write the results of a session: the committed files, or a report next to its records."""
+    for path in publish(measured) if measured.home else [write_report(measured)]:
         click.echo(path, err=as_json)
 
 
-def publish(found: Found) -> Iterator[Path]:
-    """Write what is to be committed, and name each file."""
-    from evenkeel_lab.cli.report import publish as render  # noqa: PLC0415  # what draws takes long to import
+def publish(measured: Measured) -> Iterator[Path]:
+    """Write the committed files (summary, profile, report, notebook) and yield their paths."""
+    from evenkeel_lab.cli.report import publish as render  # noqa: PLC0415  # plots take seconds to import
 
-    assert found.home is not None
-    write(found.summary, found.home / SUMMARY)
-    yield found.home / SUMMARY
-    if (found.store.folder / PROFILE).exists():
-        shutil.copyfile(found.store.folder / PROFILE, found.home / PROFILE)
-    yield from render([found.summary.name], shown_on(Console(stderr=True)))
+    assert measured.home is not None
+    write(measured.summary, measured.home / SUMMARY)
+    yield measured.home / SUMMARY
+    if (measured.store.folder / PROFILE).exists():
+        shutil.copyfile(measured.store.folder / PROFILE, measured.home / PROFILE)
+    yield from render([measured.summary.name], shown_on(Console(stderr=True)))
 
 
-def impression(found: Found) -> Path:
-    """Write the report of a session that is not to last, beside its records."""
+def write_report(measured: Measured) -> Path:
+    """Write the report of a session that is not committed, next to its records."""
     from evenkeel_lab.report import render  # noqa: PLC0415  # as above
 
-    return render(found.summary, found.store.folder)
+    return render(measured.summary, measured.store.folder)
 
 
-def first_pages(folder: Path, found: Sequence[Found]) -> Path:
-    """Write the pages of a book of which some chapters have been measured quickly; return the path of the first."""
+def write_study_report(folder: Path, measured: Sequence[Measured]) -> Path:
+    """Write the pages of a quick study, and return the path of the first one."""
     from evenkeel_lab.report import render_study  # noqa: PLC0415  # as above
 
-    place = folder.parents[1] / DATA / folder.name / "quick"
-    return render_study(folder.name, read_book(folder), [one.summary for one in found], place)
+    target = folder.parents[1] / DATA / folder.name / "quick"
+    return render_study(folder.name, read_study(folder), [chapter.summary for chapter in measured], target)
 
 
-def say_what_is_not_used() -> None:
-    """Say which servers of the user's are left alone."""
+def warn_about_unused_servers() -> None:
+    """Warn that servers of the environment are not used."""
     for name in ("DATABASE_URL", "REDIS_URL"):
         if os.environ.get(name):
-            click.echo(f"{name} is not used: subjects that are measured share no servers.", err=True)
+            click.echo(f"{name} is not used: each subject has its own servers.", err=True)
 
 
 def show_all(*, as_json: bool) -> None:
-    """Say which investigations there are, and what they ask."""
-    read_by = dict.fromkeys(known(), read) | dict.fromkeys(books(), read_book)
+    """Print all investigations with their questions."""
+    read_by = dict.fromkeys(known(), read) | dict.fromkeys(studies(), read_study)
     questions, broken = {}, {}
-    for name, folder in sorted((known() | books()).items()):
+    for name, folder in sorted((known() | studies()).items()):
         try:
             questions[name] = read_by[name](folder).question
         except WrongUse as error:
@@ -279,55 +281,61 @@ def show_all(*, as_json: bool) -> None:
 
 
 def create(name: str) -> list[Path]:
-    """Write a new investigation to begin with, its page and its notebook."""
+    """Write the files of a new investigation: the specification, a README and a notebook."""
     check_name(name)
-    place = home() / name
-    if place.exists():
-        raise WrongUse(f"{place} exists already.", hint="Choose another name.")
-    place.mkdir()
+    folder = home() / name
+    if folder.exists():
+        raise WrongUse(f"{folder} exists already.", hint="Choose another name.")
+    folder.mkdir()
     files = {FILE: template(name), README: readme(name), NOTEBOOK: first_notebook()}
     for file, content in files.items():
-        (place / file).write_text(content, encoding="utf-8")
-    return [place / file for file in files]
+        (folder / file).write_text(content, encoding="utf-8")
+    return [folder / file for file in files]
 
 
 def report(judgement: Judgement) -> RenderableType:
-    """Return the tables of all comparisons, and what invalidates them."""
+    """Return the tables of all comparisons, and the reasons why the session is invalid."""
     parts: list[RenderableType] = []
-    for one in judgement.comparisons:
-        parts += [table(one), Text()]
+    for comparison in judgement.comparisons:
+        parts += [table(comparison), Text()]
     parts += [Text(f"invalid: {why}", style="bold yellow") for why in judgement.invalid]
     return Group(*parts)
 
 
-def kept(found: Sequence[Criterion]) -> RenderableType:
-    """Return what was asked of each arm, and whether it keeps to it; nothing where nothing was asked."""
-    if not found:
+def criteria_table(measured: Sequence[Criterion]) -> RenderableType:
+    """Return the table of criteria; empty if there are none."""
+    if not measured:
         return Group()
     shown = Table(box=None, pad_edge=False)
     for name in ("arm", "figure", "asked", "mean of its pairs", ""):
         shown.add_column(name)
-    for one in found:
-        shown.add_row(one.arm, one.level.metric.name, asked(one), str(one.level), str(one.outcome))
+    for criterion in measured:
+        shown.add_row(
+            criterion.arm,
+            criterion.measured.metric.name,
+            describe_bound(criterion),
+            str(criterion.measured),
+            str(criterion.outcome),
+        )
     return shown
 
 
-def told(found: Found) -> dict[str, object]:
-    """Return the same for a program."""
+def result_document(measured: Measured) -> dict[str, object]:
+    """Return the results as a JSON document."""
     return {
-        "comparisons": [document(one) for one in found.judgement.comparisons],
+        "comparisons": [document(comparison) for comparison in measured.judgement.comparisons],
         "criteria": [
             {
-                "arm": one.arm,
-                "figure": one.level.metric.name,
-                "bound": one.bound,
-                "pairs": one.level.pairs,
-                "mean": one.level.mean if one.level.is_told else None,
-                "interval": [one.level.low, one.level.high] if one.level.is_told else None,
-                "outcome": one.outcome,
+                "arm": criterion.arm,
+                "figure": criterion.measured.metric.name,
+                "bound": criterion.bound,
+                "pairs": criterion.measured.pairs,
+                "mean": criterion.measured.mean if criterion.measured.is_known else None,
+                "interval": [criterion.measured.low, criterion.measured.high] if criterion.measured.is_known else None,
+                "outcome": criterion.outcome,
             }
-            for one in found.criteria
+            for criterion in measured.criteria
         ],
-        "settled": found.judgement.settled,
-        "invalid": list(found.judgement.invalid),
+        "settled": measured.judgement.settled,
+        "invalid": list(measured.judgement.invalid),
     }

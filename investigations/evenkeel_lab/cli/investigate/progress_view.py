@@ -1,4 +1,4 @@
-"""What a session shows while it runs: estimates, not verdicts, which are for the looks that were declared."""
+"""Progress of a running session: estimates, because verdicts are made at declared looks only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MINUTE = 60
 
 
 class View:
-    """What is known so far: a table that is rewritten on a terminal, a line for each meeting elsewhere."""
+    """The estimates so far: a live table on a terminal, else a line for each scheduled pair."""
 
     def __init__(self, console: Console, investigation: Investigation) -> None:
         self._console = console
@@ -41,13 +41,13 @@ class View:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take the table away."""
+        """Remove the table."""
         if self._live is not None and self._live.is_started:
             self._live.stop()
 
-    def meeting(self, meeting: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
-        """Show what a meeting has changed."""
-        where = f"pair {meeting.pair}{self._of}, {_minutes(left)} left"
+    def pair_done(self, scheduled: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
+        """Show the estimates after a scheduled pair."""
+        where = f"pair {scheduled.pair}{self._of}, {_minutes(left)} left"
         limited = [f"{run.arm}: {why}" for run in runs for why in run.limited]
         if self._live is not None:
             if not self._live.is_started:
@@ -55,8 +55,10 @@ class View:
             lines = [Text(f"invalid: {why}", style="yellow") for why in limited]
             self._live.update(Group(Text(where, style="bold"), self._so_far(judgement), *lines), refresh=True)
             return
-        told = [f"{one} {estimate}" for one, _, estimate in _estimates(judgement)]
-        self._console.print(f"{where}: {'; '.join([*told, *limited])}", highlight=False, markup=False, soft_wrap=True)
+        estimates = [f"{arms} {estimate}" for arms, _, estimate in _estimates(judgement)]
+        self._console.print(
+            f"{where}: {'; '.join([*estimates, *limited])}", highlight=False, markup=False, soft_wrap=True
+        )
 
     def _so_far(self, judgement: Judgement) -> Table:
         """Return the estimates."""
@@ -68,15 +70,17 @@ class View:
 
 
 def _estimates(judgement: Judgement) -> list[tuple[str, str, str]]:
-    """Say of each two arms how many valid pairs they have, and what their primary figure is about to say."""
-    found = []
-    for one in judgement.comparisons:
-        primary = next((figure for figure in one.figures if figure.primary), None)
-        estimate = (
-            wording.estimate(primary) if primary else "; ".join(one.warnings) if one.pairs else "no valid pair yet"
-        )
-        found.append((f"{one.candidate} against {one.baseline}", f"{one.pairs} pairs", estimate))
-    return found
+    """Return a row for each comparison: the arms, the number of valid pairs, and the primary metric's estimate."""
+    rows = []
+    for comparison in judgement.comparisons:
+        primary = next((compared for compared in comparison.figures if compared.primary), None)
+        if primary:
+            estimate = wording.estimate(primary)
+        else:
+            estimate = "; ".join(comparison.warnings) if comparison.pairs else "no valid pair yet"
+        arms = f"{comparison.candidate} against {comparison.baseline}"
+        rows.append((arms, f"{comparison.pairs} pairs", estimate))
+    return rows
 
 
 def _minutes(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""What the last lines of a quick book say: what decides, chapter by chapter, beside what was measured at length."""
+"""The last lines of a quick study: the primary metric of each chapter, next to that of the committed session."""
 
 from __future__ import annotations
 
@@ -23,48 +23,49 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.results.summary import Summary
 
 
-def conclusion(found: Iterable[tuple[Summary, Judgement]]) -> RenderableType:
-    """Say it once more: the tables of a session are long out of sight."""
-    return Group(*(part for summary, judgement in found for part in _chapter(summary, judgement)))
+def conclusion(chapters: Iterable[tuple[Summary, Judgement]]) -> RenderableType:
+    """Return the primary metrics of all chapters once more, after the tables of the last session."""
+    return Group(*(part for summary, judgement in chapters for part in _chapter(summary, judgement)))
 
 
 def _chapter(summary: Summary, judgement: Judgement) -> Iterator[RenderableType]:
-    asked, then = summary.investigation, _decided(_at_length(summary))
-    yield Text(f"{asked.title}, {asked.primary} against {asked.baseline}", style="bold")
+    investigation, committed = summary.investigation, _decided(_at_length(summary))
+    yield Text(f"{investigation.title}, {investigation.primary} against {investigation.baseline}", style="bold")
     shown = Table(box=None, pad_edge=False, show_header=False)
     for (candidate, baseline), now in _decided(judgement).items():
-        name = candidate if baseline == asked.baseline else f"{candidate} against {baseline}"
+        name = candidate if baseline == investigation.baseline else f"{candidate} against {baseline}"
         shown.add_row(f"  {name}", "now", now[0], Text(now[1], style="bold"))
-        effect, verdict = then.get((candidate, baseline), (wording.UNMEASURED, ""))
+        effect, verdict = committed.get((candidate, baseline), (wording.UNMEASURED, ""))
         shown.add_row("", "at length", effect, Text(verdict, style="bold"))
     yield shown
     yield from (Text(f"  invalid: {why}", style="bold yellow") for why in judgement.invalid)
 
 
 def _decided(judgement: Judgement | None) -> dict[tuple[str, str], tuple[str, str]]:
-    """Return of each two arms, the candidate first, the effect in what decides, and the verdict."""
-    found = {}
-    for one in judgement.comparisons if judgement else ():
-        told = next((figure for figure in one.figures if figure.primary), None)
+    """Return the effect and the verdict of the primary metric, by candidate and baseline."""
+    decided = {}
+    for comparison in judgement.comparisons if judgement else ():
+        primary = next((compared for compared in comparison.figures if compared.primary), None)
         invalid = bool(judgement and judgement.invalid)
-        said = (wording.effect(told), wording.stated(told, invalid=invalid)) if told else ("", wording.NO_VERDICT)
-        found[one.candidate, one.baseline] = said
-    return found
+        decided[comparison.candidate, comparison.baseline] = (
+            (wording.effect(primary), wording.stated(primary, invalid=invalid)) if primary else ("", wording.NO_VERDICT)
+        )
+    return decided
 
 
 def _at_length(quick: Summary) -> Judgement | None:
-    """Return what the session has found that is committed, if there is one that can be read and asked the same."""
+    """Return the judgement of the committed session with the same arms; `None` if there is none."""
     folder = known().get(quick.name)
     if folder is None or not (folder / SUMMARY).is_file():
         return None
     try:
-        found = read(folder / SUMMARY)
+        committed = read(folder / SUMMARY)
     except LabError:
         return None
-    return judge_summary(found) if _subjects(found) == _subjects(quick) else None
+    return judge_summary(committed) if _subjects(committed) == _subjects(quick) else None
 
 
 def _subjects(summary: Summary) -> tuple[str, list[tuple[str, str, str]]]:
-    """Return what decides, and the arms as far as they are the same at length."""
-    asked = summary.investigation
-    return asked.primary, [(name, arm.subject, arm.litellm) for name, arm in asked.arms.items()]
+    """Return the primary metric and the arms, without what a quick session changes."""
+    investigation = summary.investigation
+    return investigation.primary, [(name, arm.subject, arm.litellm) for name, arm in investigation.arms.items()]

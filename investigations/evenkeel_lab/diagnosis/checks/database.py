@@ -184,5 +184,5 @@ def _confidence(seen: ConnectionSamples) -> tuple[Confidence, str]:
         )
     return (
         Confidence.FAIR,
-        f"{seen.count} looks at its connections, one a second; what is asked beside requests counts too",
+        f"{seen.count} looks at its connections, one a second; queries that belong to no request count too",
     )

@@ -84,7 +84,7 @@ GROUPS = (
 NAMED = {name for group in GROUPS for name in group.classes}
 
 
-def _found(group: Group, e: Evidence) -> Finding | None:
+def _finding(group: Group, e: Evidence) -> Finding | None:
     error = e.requests.error
     own = ~e.requests.ok & np.array(
         [name in group.classes if group.classes else name not in NAMED for name in error], dtype=bool
@@ -141,4 +141,4 @@ def retries(e: Evidence) -> Finding | None:
     )
 
 
-GROUPED: tuple[Callable[[Evidence], Finding | None], ...] = tuple(partial(_found, group) for group in GROUPS)
+GROUPED: tuple[Callable[[Evidence], Finding | None], ...] = tuple(partial(_finding, group) for group in GROUPS)

@@ -67,7 +67,7 @@ def cpu(e: Evidence) -> Finding | None:
         "cpu",
         LOCAL,
         Impact.BINDS if share >= NOTICED else Impact.COSTS,
-        _said(busiest, is_alone=is_alone)
+        _describe_saturation(busiest, is_alone=is_alone)
         if share >= NOTICED
         else f"{busiest.title} is at its limit, though hardly anything waits for it",
         tuple(because),
@@ -80,7 +80,7 @@ def cpu(e: Evidence) -> Finding | None:
     )
 
 
-def _said(busiest: Process, *, is_alone: bool) -> str:
+def _describe_saturation(busiest: Process, *, is_alone: bool) -> str:
     if is_alone:
         return f"{busiest.title} was busy all the time with hardly more than one request at once"
     if busiest.each >= SATURATED:

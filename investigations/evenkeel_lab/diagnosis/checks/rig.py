@@ -47,7 +47,7 @@ def load(e: Evidence) -> Finding:
 def _hint(e: Evidence) -> str:
     if e.connections and e.fared.in_flight >= e.connections:
         return (
-            f"All {e.connections:,} connections were in use, because the target answers more slowly than it is asked: "
+            f"All {e.connections:,} connections were in use, because the target is slower than the load: "
             "lower --rate until it holds, or raise --connections."
         )
     if e.fared.cpu > MOST_CPU:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.report.markdown import paragraph, table
-from evenkeel_lab.runner.results.criteria import asked, criteria as judged
+from evenkeel_lab.runner.results.criteria import criteria as judged, describe_bound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,10 +27,10 @@ def criteria(data: ReportData, _: Mapping[str, str]) -> str:
     rows = [
         [
             outcome.arm,
-            outcome.level.metric.name,
-            asked(outcome),
-            str(outcome.level),
-            str(outcome.level.pairs),
+            outcome.measured.metric.name,
+            describe_bound(outcome),
+            str(outcome.measured),
+            str(outcome.measured.pairs),
             f"**{outcome.outcome}**",
         ]
         for outcome in outcomes

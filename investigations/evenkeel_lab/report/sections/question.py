@@ -32,10 +32,10 @@ SUBJECTS = {
 }
 DIFFERING_ARMS = " Where an arm is met or loaded otherwise, that stands beside it."
 MODES = {
-    "none": "none of them says from which end user it is",
-    "sequential": "each says from which end user it is, who come again in turn",
-    "random": "each says from which end user it is, of whom the proxy has never heard",
-    "created": "each says from which end user it is, whom the proxy's database knows",
+    "none": "none of them names an end user",
+    "sequential": "each names an end user, the same users again in turn",
+    "random": "each names an end user that the proxy has never seen",
+    "created": "each names an end user that is in the proxy's database",
 }
 
 
@@ -171,9 +171,7 @@ def _keys(investigation: Investigation) -> Iterator[str]:
     """Yield sentences on the API keys of the requests."""
     bare = {arm.bare for arm in investigation.arms.values() if arm.subject is Kind.PROXY}
     if False in bare:
-        whose = (
-            "Their key is a virtual one" if investigation.load.key_mode == SHARED else "Each client has a virtual key"
-        )
-        yield f"{whose}, of a team and a user, all with budgets."
+        key = "Their key is a virtual one" if investigation.load.key_mode == SHARED else "Each client has a virtual key"
+        yield f"{key}, of a team and a user, all with budgets."
     if True in bare:
-        yield "A proxy without a database is asked with its master's key."
+        yield "Requests to a proxy without a database have its master key."

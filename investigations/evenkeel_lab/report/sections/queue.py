@@ -31,14 +31,13 @@ def queue(data: ReportData, pictures: Mapping[str, str]) -> str:
     ]
     measured, fitted = queueing.measured, queueing.fitted
     method = (
-        "Users in a loop, one server that serves them one at a time, and a delay that keeps nobody waiting (mean value "
-        "analysis). First, the server is made of what no queue changes: of a request's CPU time on the core for which "
-        f"requests wait ({_ms(measured.service)}), and of what is left of the latency where there are fewest users "
-        f"({_ms(measured.delay)}). Then, it is the server that comes nearest to all points: {_ms(fitted.service)} and "
-        f"{_ms(fitted.delay)}. From {measured.knee:.1f} users on (by the fit, {fitted.knee:.1f}) there is somebody "
-        "before one whenever one comes. By Little's law, throughput times latency is how many requests "
-        "are under way. That is as many as there are users, less what is missing at the ends of a run, where the last "
-        "ones are waited for and no others come."
+        "The model is a closed queueing network (mean value analysis): users in a loop, one server that serves one at "
+        "a time, and a delay without a queue. The first model is measured: its service time is a request's CPU time "
+        f"on the saturated core ({_ms(measured.service)}), its delay is the rest of the latency with the fewest users "
+        f"({_ms(measured.delay)}). The second model is fitted to all points: {_ms(fitted.service)} and "
+        f"{_ms(fitted.delay)}. From {measured.knee:.1f} users on (by the fit, {fitted.knee:.1f}) each request finds "
+        "others before it. By Little's law, throughput times latency is the number of requests in flight. It is the "
+        "number of users, less what is missing at the end of a run, when the last requests end and no others begin."
     )
     parts = [title, paragraph(method + data.invalid_note), table(HEAD, rows, set(HEAD[1:])), pictures.get("queue", "")]
     return "\n\n".join(filter(None, parts))

@@ -101,7 +101,7 @@ def provenance(data: ReportData, _: Mapping[str, str]) -> str:
         "versions": versions or UNKNOWN,
         "LiteLLM": _litellm(data),
         "commit": _known(origin, "commit") + (", and changes beside it" if origin.get("dirty") else ""),
-        "went on with": "; ".join(_changed(one) for one in origin.get("later", [])),
+        "went on with": "; ".join(_changed(change) for change in origin.get("later", [])),
         "Prisma's engine": _known(origin, "engine") if data.litellm else "",
         "looks": f"{declared}, each errs at {alpha * 100:.2g} %: {confidence_level(alpha)} intervals",
         "seeds": f"session {data.investigation.session.seed}{mock}",

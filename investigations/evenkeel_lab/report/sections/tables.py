@@ -30,8 +30,8 @@ def tables(data: ReportData, _: Mapping[str, str]) -> str:
         [
             "## All figures",
             paragraph(
-                "The margin is from where on a difference matters; detectable is the smallest effect that so many "
-                "pairs would have found four times in five. The figure in bold decides; the others are a family, of "
+                "The margin is the smallest difference that matters; detectable is the smallest effect that this "
+                "number of pairs finds four times in five. The figure in bold decides; the others are a family, of "
                 "which only those differ that chance does not explain (Holm's correction)."
             ),
             *(

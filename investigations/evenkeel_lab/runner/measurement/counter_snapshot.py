@@ -1,4 +1,4 @@
-"""All counters of a subject at one moment, and what they say of the requests between two."""
+"""All counters of a subject at one moment, and the costs of requests between two such moments."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CounterSnapshot:
-    """What the counters say now."""
+    """Values of all counters at one moment."""
 
     stolen: float
-    """For how many seconds the CPU was taken away."""
+    """Seconds of CPU that were taken away."""
     subject: counters.Spent | None
     provider: float
     """The mock's CPU seconds."""
     database: Mapping[str, int]
     operations: Mapping[str, int]
     commands: Mapping[str, int] | None
-    """Valkey's, by connection; one that was closed has taken its own with it."""
+    """Valkey's commands by connection. The count of a closed connection is lost."""
     locked: Mapping[str, int] | None = None
-    """Writes of the journal that found its file locked, by worker; None if there is none, or not all have told."""
+    """Writes of the journal that found its file locked, by worker; `None` without a journal or an answer of all."""
 
     @classmethod
     async def before(cls, target: Target) -> CounterSnapshot:
-        """Read them before a load: first what a subject has to be asked for, so that its answers are not counted."""
+        """Read the counters before a load. Those that need a request come first, so that it is not counted."""
         with _readable(target):
             locked = await _locked(target)
             return replace(await cls._of(target), locked=locked)
 
     @classmethod
     async def after(cls, target: Target) -> CounterSnapshot:
-        """Read them after a load: what a subject has to be asked for comes last."""
+        """Read the counters after a load. Those that need a request come last."""
         with _readable(target):
-            found = await cls._of(target)
-            return replace(found, locked=await _locked(target))
+            snapshot = await cls._of(target)
+            return replace(snapshot, locked=await _locked(target))
 
     @classmethod
     async def _of(cls, target: Target) -> CounterSnapshot:
@@ -62,7 +62,7 @@ class CounterSnapshot:
         )
 
     def since(self, before: CounterSnapshot) -> CounterSnapshot:
-        """Return what has been added; memory is as it is now."""
+        """Return the increase since `before`; memory is the current one."""
         return CounterSnapshot(
             self.stolen - before.stolen,
             self.subject.since(before.subject) if self.subject and before.subject else None,
@@ -74,30 +74,30 @@ class CounterSnapshot:
         )
 
     def figures(self, requests: int) -> dict[str, float]:
-        """Return what each of so many requests has cost."""
-        found: dict[str, float] = {}
+        """Return the costs per request."""
+        costs: dict[str, float] = {}
         if self.subject:
-            found |= {"cpu_ms": self.subject.total * 1000, "switches": self.subject.switches}
+            costs |= {"cpu_ms": self.subject.total * 1000, "switches": self.subject.switches}
         if self.database:
-            found["database_calls"] = self.database["xact_commit"] + self.database["xact_rollback"]
-        # An engine that has died meanwhile has begun to count anew.
+            costs["database_calls"] = self.database["xact_commit"] + self.database["xact_rollback"]
+        # An engine that was restarted counts from zero.
         if self.operations and min(self.operations.values()) >= 0:
-            found["prisma_calls"] = sum(self.operations.values())
+            costs["prisma_calls"] = sum(self.operations.values())
         if self.commands is not None:
-            found["valkey_calls"] = sum(self.commands.values())
+            costs["valkey_calls"] = sum(self.commands.values())
         if self.locked is not None:
-            found["journal_locked"] = sum(self.locked.values())
-        return {name: value / requests for name, value in found.items()} if requests else {}
+            costs["journal_locked"] = sum(self.locked.values())
+        return {name: value / requests for name, value in costs.items()} if requests else {}
 
 
 @contextlib.contextmanager
 def _readable(target: Target) -> Iterator[None]:
-    """Say of whom it is that something cannot be read."""
+    """Turn errors of reading into a `RigFailure` that names the target."""
     try:
         yield
     except (OSError, HTTPError, PostgresError, RedisError) as error:
-        what = f"What {target.name} has spent cannot be read: {error or type(error).__name__}."
-        raise RigFailure(what, hint="One of its servers is gone; its log says why.") from error
+        what = f"The counters of {target.name} cannot be read: {error or type(error).__name__}."
+        raise RigFailure(what, hint="One of its servers has ended. Its log may say why.") from error
 
 
 async def _locked(target: Target) -> Mapping[str, int] | None:
@@ -105,7 +105,7 @@ async def _locked(target: Target) -> Mapping[str, int] | None:
 
 
 def _added(now: Mapping[str, int] | None, before: Mapping[str, int] | None) -> Mapping[str, int] | None:
-    """Return what each has counted meanwhile; None if one is gone, and with it what it would tell."""
+    """Return the increase of each counter; `None` if a counter of `before` is gone."""
     if now is None or before is None or before.keys() - now.keys():
         return None
     return {name: count - before.get(name, 0) for name, count in now.items()}

@@ -1,8 +1,8 @@
-"""Who asks in a run: a team, a user and a key that the proxy has never seen, and has just been asked by.
+"""A fresh key for each run: a new team, user and key, which the proxy has just seen for the first time.
 
-LiteLLM remembers for a minute who a key belongs to. When it has forgotten, all clients that come at once have it looked
-up at once, and keep each other waiting for seconds: among fifty clients, the median changed by half with how long ago
-the last run was. With somebody new in each run, and known since a moment ago, all runs begin alike.
+LiteLLM caches the owner of a key for a minute. Once that has expired, all concurrent clients look it up at the same
+time and delay each other by seconds: with fifty clients, the median changed by half with the age of the last run. With
+a new key that was used a moment ago, all runs begin alike.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from evenkeel_lab.investigation_spec.investigation import Load
     from evenkeel_lab.runner.targets import Target
 
-# So many times for each worker, so that each of them has most likely been asked.
+# Enough for each worker to have most likely served one.
 REQUESTS_PER_WORKER = 4
 
 
 async def with_fresh_key(target: Target, wanted: Load) -> Target:
-    """Return a proxy with the key of somebody new; anything else as it is."""
+    """Return the target with a fresh key; if it needs none, as it is."""
     if target.create_key is None:
         return target
     options = wanted.options | {"models": wanted.models or MODEL}
@@ -37,5 +37,5 @@ async def with_fresh_key(target: Target, wanted: Load) -> Target:
         await ask(target.url, key, models.things[0], times=REQUESTS_PER_WORKER * target.workers, at_once=target.workers)
     except HTTPError as error:
         what = f"{target.name} does not answer between two runs: {str(error) or type(error).__name__}."
-        raise RigFailure(what, hint="Its log says why.") from error
+        raise RigFailure(what, hint="Its log may say why.") from error
     return replace(target, api_key=key)

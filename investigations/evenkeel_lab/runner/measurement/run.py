@@ -1,4 +1,4 @@
-"""One run: a load on one arm, and what the arm spent on it."""
+"""A run: a load on one arm, and the costs of the arm."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.targets import Target
     from evenkeel_load.analysis.summary import Summary
 
-# How often Postgres is looked at; its own counters lag behind by as much.
+# Interval of samples of Postgres. Its own statistics lag behind by as much.
 SECOND = 1.0
-# For Locust to come up, which takes it some 1.5, so that runs that belong together begin at the same moment.
+# Locust needs some 1.5 seconds to start. Both runs of a duet begin at the same time.
 LEAD_SECONDS = 3.0
 LEAST_LAGS = 20
 LOCK = "Lock:"
 FILE = "run.json"
-"""Beside its records."""
+"""Name of a run's file, next to its records."""
 
 
 class Stopped(Exception):
-    """Somebody has asked the session to stop."""
+    """The session was stopped by the user."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run showed."""
+    """Result of a run."""
 
     arm: str
     start_ns: int
@@ -62,31 +62,31 @@ class Run:
     requests: int
     figures: dict[str, float]
     cpu: dict[str, float] = field(default_factory=dict)
-    """Seconds, by program."""
+    """CPU seconds by program."""
     database: dict[str, int] = field(default_factory=dict)
-    """What Postgres has counted meanwhile."""
+    """Statistics of Postgres for the run."""
     operations: dict[str, int] = field(default_factory=dict)
-    """What the subject has asked of its database client, by table and kind."""
+    """Operations of the subject's database client, by table and action."""
     waits: dict[str, int] = field(default_factory=dict)
-    """What the subject's connections to Postgres were about, when they were looked at once a second."""
+    """Active connections of the subject to Postgres by what they waited for, in samples once a second."""
     provider: float = 0.0
-    """How busy the mock was, in cores."""
+    """CPU use of the mock, in cores."""
     waited: float | None = None
-    """For which share of the time its busiest process stood in line for a core; None where the system does not tell."""
+    """Share of the time that its busiest process waited for a core; `None` if the system does not measure it."""
     limited: tuple[str, ...] = ()
-    """Why it says more about the rig than about its arm."""
+    """Reasons why the run measured the rig rather than its arm."""
     cores: tuple[int, ...] = ()
-    """On which it began; empty if it ran on any. In a duet, both arms take turns on all of them."""
+    """The cores on which it began; empty if it was not pinned. In a duet, both arms swap cores."""
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     @classmethod
-    def of(cls, told: object) -> Self:
-        """Read what `document` has returned."""
-        return TypeAdapter(cls).validate_python(told)
+    def of(cls, document: object) -> Self:
+        """Return the run of a document."""
+        return TypeAdapter(cls).validate_python(document)
 
     def document(self) -> dict[str, Any]:
-        """Return it for a file."""
+        """Return the run as a document for a file."""
         return asdict(self)
 
 
@@ -100,33 +100,33 @@ async def measure(
     gates: Gates,
     stop: Event,
 ) -> Run:
-    """Load an arm from a given moment on, and read its counters before and after."""
+    """Load an arm from `start_ns` on, and read its counters before and after."""
     chosen = _options(target, wanted, seed, start_ns)
     await seed_users(target.database_url, make_plan(SCENARIOS[wanted.scenario], wanted.users, records.name, chosen))
     before = await CounterSnapshot.before(target)
 
-    def tell(_: Progress) -> None:
+    def stop_if_asked(_: Progress) -> None:
         if stop.is_set():
             raise Stopped
 
-    async with _watching(target, records) as seen:
-        summary = await asyncio.to_thread(_load, target, wanted, chosen, records, tell)
+    async with _watching(target, records) as watched:
+        summary = await asyncio.to_thread(_load, target, wanted, chosen, records, stop_if_asked)
     if target.database_url:
         await asyncio.sleep(SECOND)
     spent = (await CounterSnapshot.after(target)).since(before)
     step = summary.steps[0]
     end_ns = start_ns + int(step.seconds * 1e9)
-    requests = sum(one.requests for name, one in step.calls.items() if name != "all")
+    requests = sum(calls.requests for name, calls in step.calls.items() if name != "all")
     figures = metrics_of(summary) | spent.figures(requests)
-    if seen.memory_mib:
-        figures["memory_mib"] = seen.memory_mib
-    if looks := [found for at, found in seen.locks if start_ns <= at <= end_ns]:
-        figures["lock_waits"] = fmean(looks)
+    if watched.memory_mib:
+        figures["memory_mib"] = watched.memory_mib
+    if samples := [is_waiting for at, is_waiting in watched.locks if start_ns <= at <= end_ns]:
+        figures["lock_waits"] = fmean(samples)
     if target.lag:
         late = list(counters.lags(target.lag, start_ns, end_ns))
         if len(late) >= LEAST_LAGS:
             figures["loop_lag"] = fmean(late)
-    found = Run(
+    run = Run(
         arm=target.name,
         start_ns=start_ns,
         seconds=step.seconds,
@@ -135,77 +135,77 @@ async def measure(
         cpu=dict(spent.subject.cpu) if spent.subject else {},
         database=dict(spent.database),
         operations={name: count for name, count in spent.operations.items() if count},
-        waits=seen.waits,
+        waits=watched.waits,
         provider=spent.provider / max(step.seconds, SECOND),
-        waited=seen.waited,
+        waited=watched.waited,
         limited=_limits(summary, target, gates, spent),
         cores=cores,
     )
-    (records / FILE).write_text(json.dumps(found.document()), encoding="utf-8")
-    return found
+    (records / FILE).write_text(json.dumps(run.document()), encoding="utf-8")
+    return run
 
 
 @dataclass
-class _Seen:
-    """What was looked at again and again."""
+class _Watched:
+    """Results of sampling a subject during a run."""
 
     memory_mib: float = 0.0
     waits: dict[str, int] = field(default_factory=dict)
     waited: float | None = None
     locks: list[tuple[int, bool]] = field(default_factory=list)
-    """When Postgres was looked at, and whether a connection to it waited for a lock then."""
+    """Times of samples of Postgres, and whether a connection waited for a lock."""
 
 
 @contextlib.asynccontextmanager
-async def _watching(target: Target, records: Path) -> AsyncIterator[_Seen]:
-    """Watch a subject; what its processes used, second after second, goes beside the records."""
-    seen = _Seen()
-    watching = asyncio.create_task(_watch(target, seen))
+async def _watching(target: Target, records: Path) -> AsyncIterator[_Watched]:
+    """Sample a subject once a second during the block. The use of its processes is written next to the records."""
+    watched = _Watched()
+    watching = asyncio.create_task(_watch(target, watched))
     sampler = Sampler(target.pid) if target.pid else None
     if sampler:
         sampler.start()
     try:
-        yield seen
+        yield watched
     finally:
         watching.cancel()
         await asyncio.wait([watching])
         if sampler:
-            seen.memory_mib = sampler.usage().memory_mib
+            watched.memory_mib = sampler.usage().memory_mib
     if not watching.cancelled():
         watching.result()
     if sampler:
         sampler.write(records)
-        seen.waited = waited(read_samples(records))
+        watched.waited = waited(read_samples(records))
 
 
-async def _watch(target: Target, seen: _Seen) -> None:
+async def _watch(target: Target, watched: _Watched) -> None:
     while target.pid and target.database_url:
-        # A look that fails is one look less; whether a server is gone, the readings after the run say.
+        # A failed sample is left out. If a server is gone, reading the counters after the run fails.
         with contextlib.suppress(OSError, PostgresError):
-            found = await counters.waits(target.database_url)
-            seen.locks.append((time.time_ns(), any(what.startswith(LOCK) for what in found)))
-            for what, count in found.items():
-                seen.waits[what] = seen.waits.get(what, 0) + count
+            by_wait = await counters.waits(target.database_url)
+            watched.locks.append((time.time_ns(), any(what.startswith(LOCK) for what in by_wait)))
+            for wait, count in by_wait.items():
+                watched.waits[wait] = watched.waits.get(wait, 0) + count
         await asyncio.sleep(SECOND)
 
 
 def _limits(summary: Summary, target: Target, gates: Gates, spent: CounterSnapshot) -> tuple[str, ...]:
-    """Return why a run says more about the rig than about its arm."""
-    # The mock alone is loaded as fast as it goes, which no gate is about.
-    found = [] if target.name == DIRECT else list(summary.limited)
+    """Return the reasons why a run measured the rig rather than its arm."""
+    # The mock alone is loaded to its limit. No gate applies to it.
+    reasons = [] if target.name == DIRECT else list(summary.limited)
     if _failed(summary):
-        found.append("all of its requests failed")
+        reasons.append("all of its requests failed")
     seconds = max(summary.steps[0].seconds, SECOND)
     busy, stolen = spent.provider / seconds, spent.stolen / seconds
     if busy > gates.mock * target.provider_workers:
-        found.append(f"the mock was busy for {busy:.0%} of a core")
+        reasons.append(f"the mock was busy for {busy:.0%} of a core")
     if stolen > gates.throttled:
-        found.append(f"{stolen:.1%} of a core were taken away, by the machine below or by a container's quota")
-    return tuple(found)
+        reasons.append(f"{stolen:.1%} of a core were taken away, by the machine below or by a container's quota")
+    return tuple(reasons)
 
 
 def _failed(summary: Summary) -> bool:
-    return all(one.error_rate == 1 for one in summary.steps[0].calls.values())
+    return all(calls.error_rate == 1 for calls in summary.steps[0].calls.values())
 
 
 def _options(target: Target, wanted: Load, seed: int, start_ns: int) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def _options(target: Target, wanted: Load, seed: int, start_ns: int) -> dict[str
         "start_at": start_ns,
         "api_key": target.api_key,
         "admin_key": target.admin_key,
-        # They are there already, put there beside the proxy.
+        # `seed_users` has put them into the database.
         "create_users": NO,
         # The subject's database does not outlive the session.
         "remove_after": 0.0,
@@ -222,9 +222,9 @@ def _options(target: Target, wanted: Load, seed: int, start_ns: int) -> dict[str
         "arm": target.name,
     }
     if target.pid is None:
-        # Nor has it the proxy's names of models.
+        # The mock does not know the proxy's model names.
         chosen["models"] = MODEL
-        # The mock has no users that could be created: it sees as many unknown ones.
+        # The mock has no users to create: it sees the same number of unknown ones.
         created = wanted.user_mode == "created"
         chosen |= {"key_mode": "shared", "user_mode": "random" if created else wanted.user_mode}
     return chosen
@@ -233,13 +233,13 @@ def _options(target: Target, wanted: Load, seed: int, start_ns: int) -> dict[str
 def _load(target: Target, wanted: Load, chosen: dict[str, Any], records: Path, tell: Any) -> Summary:
     users = (wanted.users,)
     try:
-        found = load(wanted.scenario, target.url, users, chosen, records, fleet=Fleet(), tell=tell, is_there=True)
+        summary = load(wanted.scenario, target.url, users, chosen, records, fleet=Fleet(), tell=tell, is_there=True)
     except LoadError as error:
-        raise RigFailure(f"The load on {target.name} has failed: {error.what}", hint=error.hint) from error
-    assert found is not None
-    return found
+        raise RigFailure(f"The load on {target.name} failed: {error.what}", hint=error.hint) from error
+    assert summary is not None
+    return summary
 
 
 def next_start_ns() -> int:
-    """Return a moment to begin at."""
+    """Return the start time of a run that is prepared now, in nanoseconds."""
     return time.time_ns() + int(LEAD_SECONDS * 1e9)

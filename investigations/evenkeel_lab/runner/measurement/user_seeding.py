@@ -1,6 +1,6 @@
-"""Users that a proxy knows, before a run: put into its database, not through it, so that it has done nothing for them.
+"""Create the known users of a run directly in the proxy's database.
 
-Through its API, it would be warm when it is to be met cold, and what it costs would be counted with the requests.
+Creating them through the proxy's API would warm up a proxy that is to be measured cold, and count as cost of the run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ INSERT = 'INSERT INTO "LiteLLM_EndUserTable" (user_id) SELECT unnest($1::text[])
 
 
 async def seed_users(database_url: str | None, plan: Plan) -> None:
-    """Put there whom a load takes for known; nobody else."""
+    """Insert the end users that a load expects to exist."""
     ids = user_ids(plan)
     if not ids or database_url is None:
         return

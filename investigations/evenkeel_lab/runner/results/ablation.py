@@ -1,7 +1,7 @@
-"""What the cost of an arm is made of: each switch's arm against the full one, and against the baseline.
+"""Ablation: the shares of an arm's cost. Each switch's arm is compared with the full arm and with the baseline.
 
-Costs are in the figure's own unit, so that they add up; what they do not add up to is the rest, which belongs to none
-of them, or (below zero) to several.
+Costs are in the metric's own unit, so that they add up. The rest of the whole cost belongs to no switch, or, if it is
+negative, to several.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ class Amount:
 
 @dataclass(frozen=True)
 class Piece:
-    """One switch, or the rest."""
+    """Cost of one switch, or the rest."""
 
     name: str
     about: str
     cost: Amount
-    """What the full arm saves without it."""
+    """The saving of the full arm without it."""
     share: Amount | None
-    """Of the whole cost; None if there may be none."""
+    """The share of the whole cost; `None` if the whole cost may be zero."""
     left: Amount | None
-    """What still stands above the baseline without it; None of the rest."""
+    """The remaining cost above the baseline without it; `None` for the rest."""
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """What a figure's cost is made of."""
+    """The parts of a metric's cost."""
 
     figure: str
     total: Amount
-    """What the full arm costs above the baseline."""
+    """The cost of the full arm above the baseline."""
     pieces: Sequence[Piece]
     rest: Piece | None
-    """None if too few pairs have all of the arms."""
+    """`None` if too few pairs have all arms."""
 
 
 def attribute(
     investigation: Investigation, done: Mapping[str, Sequence[Run]], pairs: int, figure: str
 ) -> Attribution | None:
-    """Return what the cost of the full arm is made of; None if there is no basis for it."""
+    """Return the parts of the full arm's cost; `None` without an ablation or with too few pairs."""
     ablation = investigation.ablation
     if ablation is None:
         return None
@@ -78,10 +78,10 @@ def attribute(
 
     total = costs(investigation.baseline, ablation.full)
     saved = {
-        name: {pair: -cost for pair, cost in costs(ablation.full, one.arm).items()}
-        for name, one in ablation.switches.items()
+        name: {pair: -cost for pair, cost in costs(ablation.full, switch.arm).items()}
+        for name, switch in ablation.switches.items()
     }
-    left = {name: costs(investigation.baseline, one.arm) for name, one in ablation.switches.items()}
+    left = {name: costs(investigation.baseline, switch.arm) for name, switch in ablation.switches.items()}
     if min(map(len, (total, *saved.values(), *left.values()))) < LEAST_PAIRS:
         return None
     pieces = [
@@ -106,13 +106,13 @@ def _rest(total: Costs, saved: Mapping[str, Costs], alpha: float) -> Piece | Non
 
 
 def _amount(values: Iterable[float], alpha: float) -> Amount:
-    found = np.fromiter(values, dtype=np.float64)
-    low, high = DescrStatsW(found).tconfint_mean(alpha)
-    return Amount(float(found.mean()), float(low), float(high))
+    array = np.fromiter(values, dtype=np.float64)
+    low, high = DescrStatsW(array).tconfint_mean(alpha)
+    return Amount(float(array.mean()), float(low), float(high))
 
 
 def _share(part: Costs, total: Costs, alpha: float) -> Amount | None:
-    """Return a part's share of the whole: a ratio of means, with the interval of its linear approximation."""
+    """Return the share of a part in the whole: a ratio of means, with an interval by the delta method."""
     whole = _amount(total.values(), alpha)
     common = sorted(part.keys() & total.keys())
     if whole.low <= 0 <= whole.high or len(common) < LEAST_PAIRS:

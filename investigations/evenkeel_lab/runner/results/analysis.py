@@ -1,4 +1,4 @@
-"""What a session says so far: its runs, paired, and what may be said of each two arms."""
+"""Judgement of a session: its runs in pairs, and the comparisons of its arms."""
 
 from __future__ import annotations
 
@@ -21,39 +21,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Judgement:
-    """All comparisons of a session, and whether they may be believed."""
+    """All comparisons of a session, and whether the session is valid."""
 
     comparisons: Sequence[Comparison]
     invalid: Sequence[str]
-    """Why nothing of it may be believed; empty if it may."""
+    """Reasons why the session is invalid; empty if it is valid."""
 
     @property
     def has_basis(self) -> bool:
-        """Whether what decides can be judged, of each two arms."""
-        return all(any(found.primary and found.verdict for found in one.figures) for one in self.comparisons)
+        """Whether all comparisons have a verdict on the primary metric."""
+        return all(
+            any(compared.primary and compared.verdict for compared in comparison.figures)
+            for comparison in self.comparisons
+        )
 
     @property
     def settled(self) -> bool:
-        """Whether more pairs would only narrow what is known already."""
-        judged = [one for one in self.comparisons if one.candidate != AGAIN]
+        """Whether all verdicts on the primary metric are settled: further pairs would only narrow intervals."""
+        judged = [comparison for comparison in self.comparisons if comparison.candidate != AGAIN]
         return bool(judged) and all(
-            any(found.primary and found.verdict and found.verdict.kind.is_settled for found in one.figures)
-            for one in judged
+            any(
+                compared.primary and compared.verdict and compared.verdict.kind.is_settled
+                for compared in comparison.figures
+            )
+            for comparison in judged
         )
 
 
 def judge_summary(summary: Summary) -> Judgement:
-    """Judge what a session has found, when it is over."""
-    asked = summary.investigation
-    return judge_session(asked, summary.done, asked.session.looks[-1])
+    """Judge a session that is over."""
+    investigation = summary.investigation
+    return judge_session(investigation, summary.done, investigation.session.looks[-1])
 
 
 def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]], pairs: int) -> Judgement:
-    """Judge what has been measured in so many pairs."""
-    found, invalid = [], []
+    """Judge the first `pairs` pairs of a session."""
+    comparisons, invalid = [], []
     for baseline, candidate in investigation.comparisons:
         valid, dropped = paired(investigation, done, pairs, baseline, candidate)
-        compared = compare(
+        comparison = compare(
             _runs(baseline, [first for _, first, _ in valid], investigation),
             _runs(candidate, [second for _, _, second in valid], investigation),
             primary=investigation.primary,
@@ -61,39 +67,39 @@ def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]
             described=investigation.described,
             alpha=alpha_per_look(investigation.session.looks),
         )
-        found.append(compared)
+        comparisons.append(comparison)
         share = len(dropped) / max(1, len(dropped) + len(valid))
         if share > investigation.gates.invalid:
             invalid.append(f"gates: {len(dropped)} pairs of {candidate} against {baseline} are invalid: {dropped[0]}")
         if candidate == AGAIN:
             invalid += [
-                f"noise: {one.metric.name} differs between two proxies that are the same"
-                for one in compared.figures
-                # Two processes are never quite the same: what is shown to be within the margin is the noise floor.
-                if one.verdict is not None and one.verdict.kind in {Kind.MATERIAL, Kind.UNCERTAIN}
+                f"noise: {compared.metric.name} differs between two proxies that are the same"
+                for compared in comparison.figures
+                # Two processes are never quite the same. A difference within the margin is the noise floor.
+                if compared.verdict is not None and compared.verdict.kind in {Kind.MATERIAL, Kind.UNCERTAIN}
             ]
-    return Judgement(found, invalid)
+    return Judgement(comparisons, invalid)
 
 
 def paired(
     investigation: Investigation, done: Mapping[str, Sequence[Run]], pairs: int, baseline: str, candidate: str
 ) -> tuple[list[tuple[int, Run, Run]], list[str]]:
-    """Return the valid pairs of two arms, each with its number, and why the others are not."""
-    found, dropped = [], []
-    for meeting in schedule(investigation, pairs):
-        if set(meeting.arms) != {baseline, candidate} or meeting.name not in done:
+    """Return the valid pairs of two arms, each with its number, and the reasons why the others are invalid."""
+    valid, dropped = [], []
+    for scheduled in schedule(investigation, pairs):
+        if set(scheduled.arms) != {baseline, candidate} or scheduled.name not in done:
             continue
-        runs = {run.arm: run for run in done[meeting.name]}
+        runs = {run.arm: run for run in done[scheduled.name]}
         first, second = runs[baseline], runs[candidate]
         reasons = [*first.limited, *second.limited]
         if reasons:
-            dropped.append(f"pair {meeting.pair}: {reasons[0]}")
+            dropped.append(f"pair {scheduled.pair}: {reasons[0]}")
         else:
-            found.append((meeting.pair, first, second))
-    return found, dropped
+            valid.append((scheduled.pair, first, second))
+    return valid, dropped
 
 
 def _runs(name: str, runs: Sequence[Run], investigation: Investigation) -> Runs:
-    told = {figure for figure in investigation.figures if runs and all(figure in run.figures for run in runs)}
-    missing = tuple(figure for figure in investigation.figures if figure not in told)
-    return Runs(name, {figure: [run.figures[figure] for run in runs] for figure in told}, partial=missing)
+    complete = {figure for figure in investigation.figures if runs and all(figure in run.figures for run in runs)}
+    missing = tuple(figure for figure in investigation.figures if figure not in complete)
+    return Runs(name, {figure: [run.figures[figure] for run in runs] for figure in complete}, partial=missing)

@@ -1,4 +1,4 @@
-"""How large a figure of one arm is by itself: the mean of its pairs, with an interval."""
+"""A metric of one arm: the mean of its pairs, with an interval."""
 
 from __future__ import annotations
 
@@ -25,42 +25,42 @@ LEAST_PAIRS = 3
 
 
 @dataclass(frozen=True)
-class Level:
-    """One figure of one arm."""
+class ArmMean:
+    """Mean of a metric over the pairs of an arm."""
 
     metric: Metric
     pairs: int
-    """How many of them tell it. Of an arm that meets several others in each, the mean counts."""
+    """The number of pairs with a value. If an arm has several runs in a pair, their mean counts."""
     mean: float = 0.0
     low: float = 0.0
     high: float = 0.0
 
     @property
-    def is_told(self) -> bool:
-        """Whether enough pairs tell it, and each of their runs."""
+    def is_known(self) -> bool:
+        """Whether enough pairs have a value, and all of their runs."""
         return self.pairs >= LEAST_PAIRS
 
     def __str__(self) -> str:
-        if not self.is_told:
+        if not self.is_known:
             return ""
         mean, low, high = (wording.size(self.metric, value) for value in (self.mean, self.low, self.high))
         return f"{mean} [{low}, {high}]"
 
 
-def level(investigation: Investigation, done: Mapping[str, Sequence[Run]], arm: str, name: str) -> Level:
-    """Return how large it is, of all runs that count."""
-    figure = investigation.described[name]
-    told: defaultdict[int, list[float]] = defaultdict(list)
-    for meeting, runs in done.items():
-        if not any(one.limited for one in runs):
-            told[pair_number(meeting)] += [run.figures.get(name, math.nan) for run in runs if run.arm == arm]
-    means = [fmean(values) for values in told.values() if values]
-    # Runs that tell it may be those that fared better.
+def arm_mean(investigation: Investigation, done: Mapping[str, Sequence[Run]], arm: str, name: str) -> ArmMean:
+    """Return the mean of all valid runs."""
+    metric = investigation.described[name]
+    by_pair: defaultdict[int, list[float]] = defaultdict(list)
+    for scheduled, runs in done.items():
+        if not any(run.limited for run in runs):
+            by_pair[pair_number(scheduled)] += [run.figures.get(name, math.nan) for run in runs if run.arm == arm]
+    means = [fmean(values) for values in by_pair.values() if values]
+    # If some runs have no value, those that have one may be the better ones.
     if np.isnan(means).any() or len(means) < LEAST_PAIRS:
-        return Level(figure, 0 if np.isnan(means).any() else len(means))
+        return ArmMean(metric, 0 if np.isnan(means).any() else len(means))
     values = DescrStatsW(np.array(means))
     mean = float(values.mean)
-    # Of pairs that are all the same, such as those without an error, there is no spread to go by.
+    # Equal values, such as those of pairs without errors, have no spread to estimate an interval from.
     alpha = alpha_per_look(investigation.session.looks)
     low, high = (mean, mean) if len(set(means)) == 1 else values.tconfint_mean(alpha)
-    return Level(figure, len(means), mean, float(low), float(high))
+    return ArmMean(metric, len(means), mean, float(low), float(high))

@@ -1,4 +1,4 @@
-"""Whether arms keep to what an investigation asks of each of them: by the mean of its pairs, with an interval."""
+"""Criteria of an investigation: bounds on the mean of an arm's pairs, with an interval."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.runner.results.arm_mean import Level, level
+from evenkeel_lab.runner.results.arm_mean import ArmMean, arm_mean
 from evenkeel_lab.stats import wording
 from evenkeel_lab.stats.metrics import ordered
 
@@ -18,35 +18,35 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """What may be said of a criterion."""
+    """Outcomes of a criterion."""
 
     KEPT = "kept"
-    """All of the interval lies within it."""
+    """All of the interval is within the bound."""
     MISSED = "missed"
-    """All of the interval lies beyond it."""
+    """All of the interval is beyond the bound."""
     OPEN = "open"
-    """It may be either."""
+    """The bound is inside the interval."""
     UNTOLD = "untold"
-    """Too few pairs tell the figure, or not each of its runs."""
+    """Too few pairs have a value, or not all of their runs."""
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One figure of an arm, and how far it may go."""
+    """A bound of a metric of one arm."""
 
     arm: str
     bound: float
-    """At most so much; of a figure of which more is better, at least."""
-    level: Level
+    """The maximum; the minimum if more is better."""
+    measured: ArmMean
 
     @property
     def outcome(self) -> Outcome:
-        """What may be said of it."""
-        found = self.level
-        if not found.is_told:
+        """The outcome by the interval."""
+        measured = self.measured
+        if not measured.is_known:
             return Outcome.UNTOLD
-        more_is_worse = found.metric.more_is_worse
-        ends = (found.low, found.high) if more_is_worse else (-found.high, -found.low)
+        more_is_worse = measured.metric.more_is_worse
+        ends = (measured.low, measured.high) if more_is_worse else (-measured.high, -measured.low)
         bound = self.bound if more_is_worse else -self.bound
         if ends[1] <= bound:
             return Outcome.KEPT
@@ -54,15 +54,15 @@ class Criterion:
 
 
 def criteria(investigation: Investigation, done: Mapping[str, Sequence[Run]]) -> list[Criterion]:
-    """Return what became of all that an investigation asks of its arms."""
+    """Return all criteria of an investigation with their measured means."""
     return [
-        Criterion(arm, bounds[name], level(investigation, done, arm, name))
+        Criterion(arm, bounds[name], arm_mean(investigation, done, arm, name))
         for arm, bounds in investigation.criteria.items()
         for name in ordered(list(bounds))
     ]
 
 
-def asked(one: Criterion) -> str:
-    """Say how far a figure may go."""
-    figure = one.level.metric
-    return f"{'at most' if figure.more_is_worse else 'at least'} {wording.size(figure, one.bound)}"
+def describe_bound(criterion: Criterion) -> str:
+    """Return the bound as text."""
+    metric = criterion.measured.metric
+    return f"{'at most' if metric.more_is_worse else 'at least'} {wording.size(metric, criterion.bound)}"

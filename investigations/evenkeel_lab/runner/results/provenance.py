@@ -1,4 +1,4 @@
-"""Where and with what something was measured."""
+"""Provenance of a session: the machine, the software and the commit."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ COUNTING = 2
 MODEL, MEMORY_UNIT = "model name", 2**30
 MEASURES_WITH = ("litellm-evenkeel", "locust", "gevent", "numpy", "scipy", "statsmodels")
 HERE = Path(__file__).parent
-# What sessions write themselves: the second chapter of a book is measured with the same code as the first.
+# Files that sessions write. They are no changes of the code: the next chapter of a study is measured with the same.
 WRITTEN = ("reports/**", "investigations/**/summary.json", "investigations/**/profile.json", "**/notebook.ipynb")
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """All that somebody needs who wants to do it again; what is not known is empty."""
+    """Everything that is needed to repeat a session. Unknown fields are empty."""
 
     machine: str = ""
     processor: str = ""
@@ -36,28 +36,28 @@ class Provenance:
     versions: dict[str, str] = field(default_factory=dict)
     commit: str = ""
     dirty: bool = False
-    """Whether there were changes beside the commit."""
+    """Whether there were uncommitted changes."""
     engine: str = ""
-    """Which query engine stood between LiteLLM and Postgres."""
+    """The query engine between LiteLLM and Postgres."""
     installed: dict[str, str] = field(default_factory=dict)
-    """How each version of LiteLLM was installed."""
+    """The installation of each version of LiteLLM."""
     counting: int = 1
-    """By which way commands to Valkey were counted; the first left out those of connections that had been closed."""
+    """The version of the method that counts commands of Valkey. The first one missed closed connections."""
     later: list[dict[str, Any]] = field(default_factory=list)
-    """What was another when it went on after a stop, each time that anything was."""
+    """Changes of these fields, each time that the session was resumed with another value."""
 
-    def went_on(self, now: Provenance) -> Provenance:
-        """Return the same, of something that was begun here and has more done to it now."""
-        found = asdict(now)
+    def resumed(self, now: Provenance) -> Provenance:
+        """Return the provenance of a session that was begun with this one and is resumed with `now`."""
+        current = asdict(now)
         last = asdict(self)
         for change in last.pop("later"):
             last |= change
-        change = {name: found[name] for name, before in last.items() if found[name] != before}
+        change = {name: current[name] for name, before in last.items() if current[name] != before}
         return replace(self, later=[*self.later, change]) if change else self
 
 
 def provenance(engine: str, code: Path = HERE, installed: Mapping[str, str] | None = None) -> Provenance:
-    """Return this machine's, and of the code that measures."""
+    """Return the provenance of a measurement on this machine with the code in the folder `code`."""
     return Provenance(
         machine=platform.machine(),
         processor=_processor(),
@@ -67,7 +67,9 @@ def provenance(engine: str, code: Path = HERE, installed: Mapping[str, str] | No
         python=platform.python_version(),
         versions={name: metadata.version(name) for name in MEASURES_WITH},
         commit=_git(code, "rev-parse", "HEAD"),
-        dirty=bool(_git(code, "status", "--porcelain", "--", ":/", *(f":(top,exclude,glob){one}" for one in WRITTEN))),
+        dirty=bool(
+            _git(code, "status", "--porcelain", "--", ":/", *(f":(top,exclude,glob){path}" for path in WRITTEN))
+        ),
         engine=engine,
         installed=dict(installed or {}),
         counting=COUNTING,
@@ -82,9 +84,9 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(MODEL)), platform.processor())
 
 
-def _git(place: Path, *arguments: str) -> str:
+def _git(folder: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(["git", *arguments], cwd=place, capture_output=True, text=True, check=False)  # noqa: S607
+        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)  # noqa: S607
     except OSError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,6 +1,6 @@
-"""What a queue would do: users in a loop, a server that serves one at a time, and a delay that keeps nobody waiting.
+"""A closed queueing network: users in a loop, a server that serves one at a time, and a delay without a queue.
 
-If a proxy's latency is what this says, made of its CPU time alone, then requests wait for nothing but their turn.
+If the model predicts a proxy's latency from its CPU time alone, requests wait for nothing but their turn.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.measurement.run import Run
 
 LEAST_RUNS, LEAST_POINTS = 2, 3
-# A server that takes no time at all has no queue, nor a logarithm.
+# The least service time: zero has no queue and no logarithm.
 LEAST_MS = 1e-3
 SECOND_MS = 1000.0
 EXACT = 1e-15
@@ -30,35 +30,35 @@ EXACT = 1e-15
 
 @dataclass(frozen=True)
 class Server:
-    """All that such a queue depends on, in milliseconds."""
+    """Parameters of the model, in milliseconds."""
 
     service: float
-    """For how long a request has the server for itself, in the mean."""
+    """Mean service time of a request."""
     delay: float
-    """What else it takes, however many there are."""
+    """The rest of the latency, which does not depend on the number of users."""
 
     @property
     def knee(self) -> float:
-        """From how many users on there is somebody before one, whenever one comes."""
+        """The number of users from which on each request finds others before it."""
         return (self.service + self.delay) / self.service
 
     def latency(self, users: int) -> float:
-        """Return how long a request takes in the mean: by mean value analysis, exact if service is exponential."""
-        waiting = found = 0.0
+        """Return the mean latency by mean value analysis, which is exact for exponential service times."""
+        waiting = total = 0.0
         for count in range(1, users + 1):
-            there = self.service * (1 + waiting)
-            found = there + self.delay
-            waiting = count * there / found
-        return found
+            at_server = self.service * (1 + waiting)
+            total = at_server + self.delay
+            waiting = count * at_server / total
+        return total
 
     def throughput(self, users: int) -> float:
-        """Return how many requests a second are answered: as many as there are users, over what one takes."""
+        """Return the requests per second: the number of users over the latency."""
         return users * SECOND_MS / self.latency(users)
 
 
 @dataclass(frozen=True)
 class Point:
-    """What an arm has shown."""
+    """Measured values of an arm."""
 
     arm: str
     users: int
@@ -70,62 +70,62 @@ class Point:
 
     @property
     def in_system(self) -> float:
-        """How many requests were under way at a time, by Little's law: as many as there are users."""
+        """Requests in flight by Little's law, which should be the number of users."""
         return self.throughput * self.latency / SECOND_MS
 
 
 @dataclass(frozen=True)
 class Queueing:
-    """What was measured, and what queues would have shown."""
+    """Measured points, and the predictions of two models."""
 
     points: Sequence[Point]
     """From the fewest users to the most."""
     measured: Server
-    """Made of the CPU time of a request where there are most users, and of the latency where there are fewest."""
+    """The CPU time of a request with the most users, and the rest of the latency with the fewest users."""
     fitted: Server
-    """The one that comes nearest to all points."""
+    """Fitted to all points."""
 
 
 def queueing(investigation: Investigation, done: Mapping[str, Sequence[Run]]) -> Queueing | None:
-    """Return what the arms of a queue have shown; None if there are none, or not enough of them."""
+    """Compare the arms of a queue with the model; `None` if there are too few of them."""
     if investigation.queue is None:
         return None
-    counted = [run for runs in done.values() if not any(one.limited for one in runs) for run in runs]
+    counted = [run for runs in done.values() if not any(other.limited for other in runs) for run in runs]
     runs = {
         arm: [run for run in counted if run.arm == arm and "mean" in run.figures] for arm in investigation.queue.arms
     }
     alpha = alpha_per_look(investigation.session.looks)
     points = [
-        _point(arm, investigation.load_of(arm).users, found, alpha)
-        for arm, found in runs.items()
-        if len(found) >= LEAST_RUNS
+        _point(arm, investigation.load_of(arm).users, of_arm, alpha)
+        for arm, of_arm in runs.items()
+        if len(of_arm) >= LEAST_RUNS
     ]
-    points.sort(key=lambda one: one.users)
+    points.sort(key=lambda point: point.users)
     if len(points) < LEAST_POINTS:
         return None
     measured = _measured(points, fmean(map(_service, runs[points[-1].arm])))
-    return Queueing(points, measured, fit(((one.users, one.latency) for one in points), measured))
+    return Queueing(points, measured, fit(((point.users, point.latency) for point in points), measured))
 
 
 def fit(latencies: Iterable[tuple[int, float]], start: Server) -> Server:
-    """Return the server that comes nearest to latencies, of which each counts by its share."""
+    """Fit the model to latencies by number of users, by least squares of relative errors."""
     known = list(latencies)
 
     def off(logarithms: np.ndarray) -> list[float]:
         server = Server(*np.exp(logarithms))
         return [float(np.log(server.latency(users) / latency)) for users, latency in known]
 
-    # The usual slopes and tolerances end at the eighth digit or so, each machine at another one.
+    # Default steps and tolerances give about eight digits, which differ from machine to machine.
     begin = np.log([max(start.service, LEAST_MS), max(start.delay, LEAST_MS)])
-    found = least_squares(off, begin, jac="3-point", ftol=EXACT, xtol=EXACT, gtol=EXACT)
-    return Server(*(float(one) for one in np.exp(found.x)))
+    solution = least_squares(off, begin, jac="3-point", ftol=EXACT, xtol=EXACT, gtol=EXACT)
+    return Server(*(float(value) for value in np.exp(solution.x)))
 
 
 def _point(arm: str, users: int, runs: Sequence[Run], alpha: float) -> Point:
-    told = DescrStatsW(np.log([run.figures["mean"] for run in runs]))
-    low, high = np.exp(told.tconfint_mean(alpha))
+    statistics = DescrStatsW(np.log([run.figures["mean"] for run in runs]))
+    low, high = np.exp(statistics.tconfint_mean(alpha))
     throughput = fmean(run.figures["throughput"] for run in runs)
-    return Point(arm, users, float(np.exp(told.mean)), float(low), float(high), throughput)
+    return Point(arm, users, float(np.exp(statistics.mean)), float(low), float(high), throughput)
 
 
 def _measured(points: Sequence[Point], service: float) -> Server:
@@ -134,6 +134,6 @@ def _measured(points: Sequence[Point], service: float) -> Server:
 
 
 def _service(run: Run) -> float:
-    """Return the CPU time of a request: where there is one core, of all programs; else of the one that needs most."""
+    """Return the CPU time of a request: with one core, that of all programs; else that of the busiest program."""
     spent = sum(run.cpu.values()) if len(run.cores) == 1 else max(run.cpu.values(), default=0.0)
     return spent * SECOND_MS / max(run.requests, 1)

@@ -1,10 +1,10 @@
-"""What a session has measured, on disk: it may be killed at any moment, and goes on where it was.
+"""The files of a session, which may be killed at any time and resumed later.
 
-session.json      what is measured, with what, on which machine
-over              is there when a clock has ended it
-warm-up.json      how fast each subject was, window after window, before its first run
-meetings.jsonl    a line for each meeting that came to its end
-MEETING/ARM/      the records of each run
+session.json      the investigation and the provenance
+over              exists once the time limit has ended the session
+warm-up.json      costs of each subject in the windows of its warm-up
+meetings.jsonl    a line for each scheduled pair that is done
+MEETING/ARM/      the records of each run; MEETING is the name of the scheduled pair
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SCHEMA = 3
 HEAD, WARM_UP, MEETINGS, OVER = "session.json", "warm-up.json", "meetings.jsonl", "over"
 DIGITS = 12
-# What may be said otherwise without anything else being asked.
+# Fields that may change without changing what is measured.
 WORDS: dict[str, Any] = {
     "title": True,
     "question": True,
@@ -45,16 +45,16 @@ WORDS: dict[str, Any] = {
     "arms": {"__all__": {"about"}},
     "figures": {"__all__": {"about", "unit", "is_part"}},
     "ablation": {"switches": {"__all__": {"about"}}},
-    # It is asked of what was measured in any case.
+    # These are computed from the same runs.
     "queue": True,
     "criteria": True,
 }
-# Of those words, what must have been there before.
-BELIEVED = ("hypothesis", "expected", "criteria")
+# Those of them that must not change once there are results.
+FIXED_ONCE_MEASURED = ("hypothesis", "expected", "criteria")
 
 
 class Head(BaseModel):
-    """What is measured, with what, on which machine."""
+    """Content of `session.json`."""
 
     name: str
     investigation: Investigation
@@ -62,7 +62,7 @@ class Head(BaseModel):
 
 
 class Line(BaseModel):
-    """A meeting that came to its end."""
+    """A line of `meetings.jsonl`: a scheduled pair that is done."""
 
     meeting: str
     pair: int
@@ -70,31 +70,31 @@ class Line(BaseModel):
 
     @model_validator(mode="after")
     def _has_a_run_of_each_arm(self) -> Self:
-        if (found := sorted(run.arm for run in self.runs)) != arms_of(self.meeting):
-            raise ValueError(f"{self.meeting} has no runs of {found}")
+        if (arms := sorted(run.arm for run in self.runs)) != arms_of(self.meeting):
+            raise ValueError(f"{self.meeting} has no runs of {arms}")
         return self
 
 
-class Warmed(BaseModel):
-    """How a subject was warmed up."""
+class WarmUpOfProcess(BaseModel):
+    """Warm-up of one process."""
 
     costs: list[float]
     steady: bool
 
 
-class Warmth(RootModel[dict[str, Warmed]]):
-    """How all of them were."""
+class WarmUpDocument(RootModel[dict[str, WarmUpOfProcess]]):
+    """Content of `warm-up.json`, by process."""
 
 
 def digest(investigation: Investigation) -> str:
-    """Return what tells one investigation from another: all of it but its words."""
-    told = investigation.model_dump_json(exclude=WORDS)
-    return hashlib.sha256(told.encode()).hexdigest()[:DIGITS]
+    """Return a digest of everything in an investigation that affects its measurements."""
+    fields = investigation.model_dump_json(exclude=WORDS)
+    return hashlib.sha256(fields.encode()).hexdigest()[:DIGITS]
 
 
 def refused(what: str) -> RigFailure:
-    """Return the error for what is not what was written."""
-    return RigFailure(what, hint="Begin anew, with --fresh.")
+    """Return the error for a damaged file."""
+    return RigFailure(what, hint="Begin again, with --fresh.")
 
 
 class Store:
@@ -105,102 +105,102 @@ class Store:
 
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:
-        """Be the only one that measures here."""
+        """Hold the lock of the folder: only one process may measure here."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        place = os.open(self.folder, os.O_RDONLY)
+        descriptor = os.open(self.folder, os.O_RDONLY)
         try:
-            self._lock(place)
+            self._lock(descriptor)
             yield
         finally:
-            os.close(place)
+            os.close(descriptor)
 
-    def _lock(self, place: int) -> None:
+    def _lock(self, descriptor: int) -> None:
         try:
-            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise WrongUse(f"{self.folder} is being measured already.", hint="Wait for its end, or stop it.") from error
 
     @property
     def exists(self) -> bool:
-        """Whether anything has been measured here."""
+        """Whether a session was begun here."""
         return (self.folder / HEAD).exists()
 
     def begin(self, name: str, investigation: Investigation, where: Provenance) -> None:
-        """Write down what is going to be measured, and with what; beside that, with what the first of it was."""
+        """Write the head of a session that begins, or of one that is resumed with another provenance."""
         if self.exists and self.done():
             head = self.head()
-            name, investigation, where = head.name, head.investigation, head.provenance.went_on(where)
+            name, investigation, where = head.name, head.investigation, head.provenance.resumed(where)
         self._write_head(name, investigation, where)
 
     def reword(self, investigation: Investigation) -> None:
-        """Keep the words that an investigation has now; but what was believed, as it was when that was measured."""
+        """Take over the current words of an investigation, except for those that are fixed once there are results."""
         if self.exists:
             head = self.head()
-            believed = {name: getattr(head.investigation, name) for name in BELIEVED} if self.done() else {}
-            self._write_head(head.name, investigation.model_copy(update=believed), head.provenance)
+            fixed = {name: getattr(head.investigation, name) for name in FIXED_ONCE_MEASURED} if self.done() else {}
+            self._write_head(head.name, investigation.model_copy(update=fixed), head.provenance)
 
     def _write_head(self, name: str, investigation: Investigation, where: Provenance) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        asked = investigation.model_dump(mode="json")
-        told = {"schema": SCHEMA, "name": name, "investigation": asked, "provenance": asdict(where)}
-        replace_text(self.folder / HEAD, json.dumps(told, indent=1) + "\n")
+        fields = investigation.model_dump(mode="json")
+        head = {"schema": SCHEMA, "name": name, "investigation": fields, "provenance": asdict(where)}
+        replace_text(self.folder / HEAD, json.dumps(head, indent=1) + "\n")
 
     @property
     def is_over(self) -> bool:
-        """Whether the time for it has been used up."""
+        """Whether the time limit has ended the session."""
         return (self.folder / OVER).exists()
 
     def end(self) -> None:
-        """Know that the time for it has been used up."""
+        """Record that the time limit has ended the session."""
         (self.folder / OVER).touch()
 
     def clear(self) -> None:
-        """Forget what has been measured, and first of all that it was: who is stopped here has measured nothing."""
+        """Remove all results. The list of done pairs goes first: an interrupted removal leaves no partial session."""
         (self.folder / MEETINGS).unlink(missing_ok=True)
         for path in self.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def head(self) -> Head:
-        """Return what is measured."""
+        """Return the content of `session.json`."""
         path = self.folder / HEAD
         return parse_json(Head, read_text(path, refused), str(path), refused, SCHEMA)
 
-    def warmed_up(self, told: dict[str, Any]) -> None:
-        """Write down how the subjects were warmed up."""
-        replace_text(self.folder / WARM_UP, json.dumps(told, indent=1) + "\n")
+    def warmed_up(self, document: dict[str, Any]) -> None:
+        """Write the warm-up of the subjects."""
+        replace_text(self.folder / WARM_UP, json.dumps(document, indent=1) + "\n")
 
     def warm_up(self) -> dict[str, Any]:
-        """Return how the subjects were warmed up; nothing if they were not."""
+        """Return the warm-up of the subjects; empty if there was none."""
         path = self.folder / WARM_UP
         if not path.exists():
             return {}
-        found = parse_json(Warmth, read_text(path, refused), str(path), refused).root
-        return {name: one.model_dump() for name, one in found.items()}
+        document = parse_json(WarmUpDocument, read_text(path, refused), str(path), refused).root
+        return {name: process.model_dump() for name, process in document.items()}
 
     def done(self) -> dict[str, list[Run]]:
-        """Return the runs of each meeting that came to its end, by its name."""
+        """Return the runs of all done pairs, by the name of the scheduled pair."""
         path = self.folder / MEETINGS
         if not path.exists():
             return {}
-        # What follows the last whole line is torn.
+        # The text after the last newline is an incomplete line.
         *lines, _ = read_text(path, refused).split("\n")
-        found = (
+        parsed = (
             parse_json(Line, line, f"{path}, line {number},", refused) for number, line in enumerate(lines, 1) if line
         )
-        return {one.meeting: one.runs for one in found}
+        return {line.meeting: line.runs for line in parsed}
 
-    def place(self, meeting: ScheduledPair, arm: str) -> Path:
-        """Return an empty place for the records of a run: what a killed session has left there is no run."""
-        folder = self.folder / meeting.name / arm
+    def folder_of(self, scheduled: ScheduledPair, arm: str) -> Path:
+        """Return the folder for the records of a run, without the remains of a killed session."""
+        folder = self.folder / scheduled.name / arm
         shutil.rmtree(folder, ignore_errors=True)
         return folder
 
-    def add(self, meeting: ScheduledPair, runs: Sequence[Run]) -> None:
-        """Write down a meeting that has come to its end."""
-        told = {"meeting": meeting.name, "pair": meeting.pair, "runs": [one.document() for one in runs]}
+    def add(self, scheduled: ScheduledPair, runs: Sequence[Run]) -> None:
+        """Append the runs of a scheduled pair that is done."""
+        line = {"meeting": scheduled.name, "pair": scheduled.pair, "runs": [run.document() for run in runs]}
         self._cut_torn_line()
         with (self.folder / MEETINGS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(told, allow_nan=False) + "\n")
+            file.write(json.dumps(line, allow_nan=False) + "\n")
             file.flush()
             os.fsync(file.fileno())
 

@@ -1,6 +1,6 @@
-"""What a session has found, in one file that is committed: everything that a report is made of.
+"""The committed summary of a session: everything that a report is made of.
 
-A summary of another schema is refused: figures must not change their meaning without anybody noticing.
+A summary of another schema is rejected, so that the meaning of a value never changes silently.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evenkeel_lab.investigation_spec import Investigation
 from evenkeel_lab.runner.measurement.latency_summary import Sketch, sketch
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.provenance import COUNTING, Provenance
-from evenkeel_lab.runner.results.store import Warmed
+from evenkeel_lab.runner.results.store import WarmUpOfProcess
 from evenkeel_lab.runner.schedule import arms_of
 
 if TYPE_CHECKING:
@@ -34,45 +34,45 @@ VALKEY = "valkey_calls"
 
 @dataclass(frozen=True)
 class Summary:
-    """One session."""
+    """Results of a session."""
 
     name: str
     investigation: Investigation
     provenance: Mapping[str, Any]
     warm_up: Mapping[str, Any]
     done: Mapping[str, Sequence[Run]]
-    """The runs of each meeting, by its name."""
+    """Runs by the name of the scheduled pair."""
     sketches: Mapping[str, Mapping[str, Sketch]]
-    """Of each run, by its meeting's name and its arm's."""
+    """Sketches by the name of the scheduled pair, then by arm."""
 
 
-class Gathered(BaseModel):
-    """A meeting, as the file has it."""
+class DonePair(BaseModel):
+    """A scheduled pair in the file."""
 
     runs: list[Run]
     sketches: dict[str, Sketch]
 
 
 class Document(BaseModel):
-    """All of the file."""
+    """Content of the file."""
 
     name: str
     investigation: Investigation
     provenance: Provenance
-    warm_up: dict[str, Warmed]
-    meetings: dict[str, Gathered]
+    warm_up: dict[str, WarmUpOfProcess]
+    meetings: dict[str, DonePair]
 
     @model_validator(mode="after")
     def _meetings_are_of_their_arms(self) -> Self:
-        for name, one in self.meetings.items():
+        for name, pair in self.meetings.items():
             arms = arms_of(name)
-            if sorted(run.arm for run in one.runs) != arms or not one.sketches.keys() <= set(arms):
+            if sorted(run.arm for run in pair.runs) != arms or not pair.sketches.keys() <= set(arms):
                 raise ValueError(f"{name} has other runs")
         return self
 
 
 def gather(store: Store) -> Summary:
-    """Return what a session has found so far."""
+    """Return the summary of a session's results so far."""
     head, done = store.head(), store.done()
     sketches = {
         meeting: {run.arm: sketch(store.folder / meeting / run.arm) for run in runs if "value" not in run.figures}
@@ -83,7 +83,7 @@ def gather(store: Store) -> Summary:
 
 def write(summary: Summary, path: Path) -> None:
     """Write a summary."""
-    told = {
+    document = {
         "schema": SCHEMA,
         "name": summary.name,
         "investigation": summary.investigation.model_dump(mode="json"),
@@ -91,49 +91,51 @@ def write(summary: Summary, path: Path) -> None:
         "warm_up": summary.warm_up,
         "meetings": {
             name: {
-                "runs": [_rounded(one.document()) for one in runs],
-                "sketches": {arm: asdict(found) for arm, found in summary.sketches[name].items()},
+                "runs": [_rounded(run.document()) for run in runs],
+                "sketches": {arm: asdict(of_arm) for arm, of_arm in summary.sketches[name].items()},
             }
             for name, runs in sorted(summary.done.items())
         },
     }
-    # The order of arms and switches is the file's: tables and charts keep to it.
-    replace_text(path, json.dumps(told, separators=(",", ":"), allow_nan=False) + "\n")
+    # Arms and switches keep the order of the file, which tables and charts use.
+    replace_text(path, json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n")
 
 
 def read(path: Path) -> Summary:
     """Read a summary."""
-    told = parse_json(Document, read_text(path, refused), str(path), refused, SCHEMA)
+    document = parse_json(Document, read_text(path, refused), str(path), refused, SCHEMA)
     return Summary(
-        told.name,
-        told.investigation,
-        asdict(told.provenance),
-        {name: one.model_dump() for name, one in told.warm_up.items()},
-        {name: _believed(meeting.runs, told.provenance) for name, meeting in told.meetings.items()},
-        {name: meeting.sketches for name, meeting in told.meetings.items()},
+        document.name,
+        document.investigation,
+        asdict(document.provenance),
+        {name: process.model_dump() for name, process in document.warm_up.items()},
+        {name: _valid_runs(pair.runs, document.provenance) for name, pair in document.meetings.items()},
+        {name: pair.sketches for name, pair in document.meetings.items()},
     )
 
 
-def _believed(runs: list[Run], provenance: Provenance) -> list[Run]:
-    """Return runs without what was counted in a way that is known to be wrong."""
+def _valid_runs(runs: list[Run], provenance: Provenance) -> list[Run]:
+    """Return runs without values that were counted by a method that is known to be wrong."""
     if provenance.counting >= COUNTING:
         return runs
-    return [replace(run, figures={name: one for name, one in run.figures.items() if name != VALKEY}) for run in runs]
+    return [
+        replace(run, figures={name: value for name, value in run.figures.items() if name != VALKEY}) for run in runs
+    ]
 
 
 def refused(what: str) -> WrongUse:
-    """Return the error for what is not what was written."""
-    return WrongUse(what, hint="Take it from git again, or run the investigation, which writes it.")
+    """Return the error for a damaged summary."""
+    return WrongUse(what, hint="Restore it from git, or run the investigation, which writes it.")
 
 
 def _rounded(value: Any) -> Any:
-    """Return the same with as many digits as mean something."""
+    """Return `value` with all numbers rounded to six significant digits."""
     match value:
         case float():
             return float(f"{value:.{DIGITS}g}")
         case dict():
-            return {name: _rounded(one) for name, one in value.items()}
+            return {name: _rounded(item) for name, item in value.items()}
         case list() | tuple():
-            return [_rounded(one) for one in value]
+            return [_rounded(item) for item in value]
         case _:
             return value

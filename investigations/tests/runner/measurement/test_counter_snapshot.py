@@ -27,9 +27,9 @@ def test_what_a_closed_connection_has_carried_out_is_not_known() -> None:
 
 async def test_a_server_that_is_gone_is_said_in_a_sentence() -> None:
     gone = Target("on", "on", "http://127.0.0.1:1", "sk-a", "sk-a", database_url="postgresql://x@127.0.0.1:1/x")
-    with pytest.raises(RigFailure, match="What on has spent cannot be read"):
+    with pytest.raises(RigFailure, match="The counters of on cannot be read"):
         await CounterSnapshot.before(gone)
-    with pytest.raises(RigFailure, match="What on has spent cannot be read"):
+    with pytest.raises(RigFailure, match="The counters of on cannot be read"):
         await CounterSnapshot.after(gone)
 
 
@@ -43,7 +43,7 @@ def test_writes_that_found_their_file_locked_are_added_up_over_workers() -> None
 async def test_what_a_subject_is_asked_for_is_no_part_of_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     order = []
 
-    async def asked(*_: object) -> dict[str, int]:
+    async def describe_bound(*_: object) -> dict[str, int]:
         order.append("asked")
         return {"7": 1}
 
@@ -51,7 +51,7 @@ async def test_what_a_subject_is_asked_for_is_no_part_of_what_is_counted(monkeyp
         order.append("counted")
         return {}
 
-    monkeypatch.setattr(counters, "locked", asked)
+    monkeypatch.setattr(counters, "locked", describe_bound)
     monkeypatch.setattr(counters, "operations", counted)
     target = Target("on", "on", "http://127.0.0.1:1", "sk-a", "sk-a", engines=Path(), has_file=True)
     before = await CounterSnapshot.before(target)

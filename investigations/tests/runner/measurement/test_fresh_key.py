@@ -30,8 +30,8 @@ async def test_a_proxy_has_been_asked_with_the_key_of_a_run(tmp_path: Path) -> N
         async with client(seconds=10) as asking:
             journal = (await asking.get(f"{provider.url}/_mock/journal")).text
     assert (found.api_key, found.admin_key) == ("sk-new", "sk-admin")
-    asked = [json.loads(line)["model"] for line in journal.splitlines() if "chat" in line]
-    assert asked == ["gpt-4o"] * REQUESTS_PER_WORKER * 2
+    describe_bound = [json.loads(line)["model"] for line in journal.splitlines() if "chat" in line]
+    assert describe_bound == ["gpt-4o"] * REQUESTS_PER_WORKER * 2
 
 
 async def test_who_is_met_cold_or_is_no_proxy_is_met_by_nobody_new() -> None:

@@ -37,15 +37,15 @@ def investigation(**changed: Any) -> Investigation:
 
 def found(values: dict[str, float], noise: float = 1.0, limited: tuple[str, ...] = ()) -> Attribution | None:
     source = np.random.default_rng(1)
-    asked = investigation()
+    describe_bound = investigation()
     done = {
         one.name: [
             Run(arm, 0, 1.0, 100, {"p50": values.get(arm, OFF) + source.normal(0, noise)}, limited=limited)
             for arm in one.arms
         ]
-        for one in schedule(asked, PAIRS)
+        for one in schedule(describe_bound, PAIRS)
     }
-    return attribute(asked, done, PAIRS, "p50")
+    return attribute(describe_bound, done, PAIRS, "p50")
 
 
 def test_the_parts_of_a_cost_are_found_with_their_shares() -> None:
@@ -81,7 +81,7 @@ def test_without_valid_pairs_nothing_is_attributed() -> None:
 
 
 @pytest.mark.parametrize("arm", ["off", "on", "no-metrics"])
-def test_each_arm_of_an_ablation_is_another_one(arm: str) -> None:
+def test_the_arms_of_an_ablation_differ(arm: str) -> None:
     switches = {"budgets": {"about": "x", "arm": arm}, "metrics": {"about": "y", "arm": "no-metrics"}}
-    with pytest.raises(ValueError, match="each another arm"):
+    with pytest.raises(ValueError, match="must be different arms"):
         investigation(ablation={"full": "on", "switches": switches})

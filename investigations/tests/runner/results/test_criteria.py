@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from evenkeel_lab.investigation_spec import Investigation
 from evenkeel_lab.runner.measurement.run import Run
-from evenkeel_lab.runner.results.criteria import Outcome, asked, criteria
+from evenkeel_lab.runner.results.criteria import Outcome, criteria, describe_bound
 
 
 def investigation(**bounds: float) -> Investigation:
@@ -41,25 +41,25 @@ def runs(**figures: list[float]) -> dict[str, list[Run]]:
 def test_what_is_asked_is_compared_with_all_of_the_interval(bound: float, outcome: Outcome) -> None:
     (found,) = criteria(investigation(p50=bound), runs(p50=[10.0, 11.0, 12.0, 10.0, 11.0, 12.0]))
     assert found.outcome is outcome
-    assert found.level.low < found.level.mean == 11.0 < found.level.high
+    assert found.measured.low < found.measured.mean == 11.0 < found.measured.high
 
 
 @pytest.mark.parametrize(("bound", "outcome"), [(9.0, Outcome.KEPT), (13.0, Outcome.MISSED)])
 def test_of_throughput_more_is_better(bound: float, outcome: Outcome) -> None:
     (found,) = criteria(investigation(throughput=bound), runs(throughput=[10.0, 11.0, 12.0, 10.0, 11.0, 12.0]))
     assert found.outcome is outcome
-    assert asked(found) == f"at least {bound:g} /s"
+    assert describe_bound(found) == f"at least {bound:g} /s"
 
 
 def test_runs_that_are_all_the_same_have_no_spread() -> None:
     (found,) = criteria(investigation(error_rate=0.0), runs(error_rate=[0.0] * 6))
-    assert (found.outcome, found.level.low, found.level.high) == (Outcome.KEPT, 0.0, 0.0)
-    assert (asked(found), str(found.level)) == ("at most 0.00 %", "0.00 % [0.00 %, 0.00 %]")
+    assert (found.outcome, found.measured.low, found.measured.high) == (Outcome.KEPT, 0.0, 0.0)
+    assert (describe_bound(found), str(found.measured)) == ("at most 0.00 %", "0.00 % [0.00 %, 0.00 %]")
 
 
 def test_what_too_few_runs_tell_is_untold() -> None:
     (found,) = criteria(investigation(p99=10.0), runs(p50=[1.0] * 6))
-    assert (found.outcome, str(found.level)) == (Outcome.UNTOLD, "")
+    assert (found.outcome, str(found.measured)) == (Outcome.UNTOLD, "")
 
 
 def test_what_not_every_run_tells_is_untold() -> None:
@@ -76,7 +76,7 @@ def test_a_pair_that_does_not_count_does_not_count_here() -> None:
     spoilt = runs(p50=[1000.0])["000+off+on"]
     done["009+off+on"] = [replace(spoilt[0], limited=("why",)), spoilt[1]]
     (found,) = criteria(investigation(p50=11.0), done)
-    assert (found.outcome, found.level.pairs) == (Outcome.KEPT, 4)
+    assert (found.outcome, found.measured.pairs) == (Outcome.KEPT, 4)
 
 
 def test_an_arm_that_meets_several_others_in_a_pair_counts_once_in_it() -> None:
@@ -84,7 +84,7 @@ def test_an_arm_that_meets_several_others_in_a_pair_counts_once_in_it() -> None:
     done |= {name.replace("off", "other"): told for name, told in runs(p50=[14.0, 15.0, 16.0]).items()}
     (found,) = criteria(investigation(p50=13.0), done)
     (alone,) = criteria(investigation(p50=13.0), runs(p50=[12.0, 13.0, 14.0]))
-    assert (found.level, found.level.pairs, found.level.mean) == (alone.level, 3, 13.0)
+    assert (found.measured, found.measured.pairs, found.measured.mean) == (alone.measured, 3, 13.0)
 
 
 @given(st.lists(st.floats(0.1, 1e4), min_size=3, max_size=20), st.floats(0.0, 1e5))

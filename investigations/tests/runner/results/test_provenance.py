@@ -34,10 +34,10 @@ def code(tmp_path: Path) -> Path:
 
 
 def test_what_a_session_writes_does_not_make_the_next_one_dirty(code: Path, tmp_path: Path) -> None:
-    chapter = tmp_path / "investigations" / "book" / "bug"
-    (tmp_path / "reports" / "book").mkdir(parents=True)
+    chapter = tmp_path / "investigations" / "study" / "bug"
+    (tmp_path / "reports" / "study").mkdir(parents=True)
     chapter.mkdir(parents=True)
-    for path in (chapter / "summary.json", chapter / "notebook.ipynb", tmp_path / "reports" / "book" / "bug.md"):
+    for path in (chapter / "summary.json", chapter / "notebook.ipynb", tmp_path / "reports" / "study" / "bug.md"):
         path.write_text("")
     found = provenance("none", code)
     assert len(found.commit) == 40

@@ -74,7 +74,7 @@ def session(folder: Path) -> Store:
         for arm in meeting.arms:
             factor = 1.2 if arm == "on" else 1.0
             latencies = (source.lognormal(4.6, 0.3, 500) * factor).tolist()
-            record(store.place(meeting, arm), latencies)
+            record(store.folder_of(meeting, arm), latencies)
             runs.append(Run(arm, START, 5.0, 500, {"p50": float(np.median(latencies))}))
         store.add(meeting, runs)
     return store
