@@ -1,4 +1,4 @@
-"""Benchmarks: ratios against a reference that is measured beside them, in the same run."""
+"""Benchmarks: metrics with bounds, most of them ratios to a reference that is measured in the same run."""
 
 from __future__ import annotations
 
@@ -15,18 +15,14 @@ from evenkeel_lab.bench.verdicts.verdict import bench_verdict
 BENCHES = {
     bench.name: bench
     for bench in (
-        Bench("mock", "the mock provider's own cost, against FastAPI on uvicorn", bench_mock),
-        Bench("failover", "what clients see of accounts that fail, in the real proxy", bench_failover, tuple(PARTS)),
-        Bench("callback", "what our Prometheus callback costs and says, against LiteLLM's own", bench_callback),
-        Bench("rotation", "what choosing an account costs, against LiteLLM's own choice", bench_rotation),
-        Bench("load", "whether a load tells the truth, open against closed", bench_load),
-        Bench(
-            "report", "how long a report takes, of a million records; and whether it is the same again", bench_report
-        ),
-        Bench("store", "what keeping rows costs, as ratios of ways to do it", bench_store),
-        Bench(
-            "verdict", "whether the verdicts hold what they promise, on sessions whose truth is known", bench_verdict
-        ),
+        Bench("mock", "the CPU cost of the mock provider, against FastAPI on uvicorn", bench_mock),
+        Bench("failover", "failing accounts behind the real proxy, as clients see them", bench_failover, tuple(PARTS)),
+        Bench("callback", "cost and metrics of our Prometheus callback, against LiteLLM's own", bench_callback),
+        Bench("rotation", "the cost of a pick, against LiteLLM's own router", bench_rotation),
+        Bench("load", "correctness of the load generator, open against closed loads", bench_load),
+        Bench("report", "duration and reproducibility of a report of a million records", bench_report),
+        Bench("store", "cost ratios of ways to store records", bench_store),
+        Bench("verdict", "error rates of the verdicts on simulated sessions", bench_verdict),
     )
 }
-"""All there are, by name."""
+"""All benchmarks by name."""

@@ -1,4 +1,4 @@
-"""What a benchmark says: named figures, each with its bound and with what was measured beside it."""
+"""Result of a benchmark: named metrics, each with its bound and a reference."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ COMPARISONS = {"<=": operator.le, ">=": operator.ge}
 
 @dataclass(frozen=True)
 class Metric:
-    """One figure."""
+    """A metric of a benchmark."""
 
     name: str
     value: float
     unit: str
     bound: str | None = None
-    """Such as `<= 100`; None if it is only told."""
+    """A bound such as `<= 100`; `None` without one."""
     reference: str | None = None
-    """What was measured beside it."""
+    """A note with values that were measured beside it."""
 
     @property
     def ok(self) -> bool:
-        """Whether the bound is kept."""
+        """Whether the value is within the bound."""
         if self.bound is None:
             return True
         sign, limit = self.bound.split()
@@ -38,18 +38,18 @@ class Metric:
 
 @dataclass(frozen=True)
 class Bench:
-    """One benchmark."""
+    """A benchmark."""
 
     name: str
     about: str
     run: Callable[..., Awaitable[list[Metric]]]
-    """Called with `Steps`; of one that has parts, with the chosen `parts` and the `version` of LiteLLM as well."""
+    """Called with `Steps`; a benchmark with parts also gets the chosen `parts` and the `version` of LiteLLM."""
     parts: tuple[str, ...] = ()
-    """What may be run alone, of one that drives real proxies."""
+    """Parts that may be run alone, of a benchmark with real proxies."""
 
 
 def environment() -> dict[str, Any]:
-    """Say where it was measured."""
+    """Return the environment of the measurement."""
     return {
         "evenkeel": metadata.version("litellm-evenkeel"),
         "python": platform.python_version(),
@@ -60,7 +60,7 @@ def environment() -> dict[str, Any]:
 
 
 def document(name: str, metrics: list[Metric]) -> dict[str, Any]:
-    """Return a benchmark's result for a program."""
+    """Return a benchmark's result as a JSON document."""
     return {
         "bench": name,
         "ok": all(metric.ok for metric in metrics),

@@ -37,18 +37,18 @@ class Entry(BaseModel):
     within: tuple[str, ...] = ()
     """The modules one of which has a metric or a text as a string."""
     parameters: tuple[str, ...] | None = None
-    """Those that have to be there; None if they are not looked at."""
+    """The parameters that it must have; `None` if they are not checked."""
     optional_parameters: tuple[str, ...] = ()
-    """Those that the plugin passes, or that its hook takes, where LiteLLM has them."""
+    """Parameters that the plugin passes, or that its hook takes, if LiteLLM has them."""
     takes_any: bool = False
     """Whether the plugin's hook takes any parameter."""
     bases: tuple[str, ...] = ()
-    """The classes that a class has to be derived from."""
+    """Base classes that a class must have."""
     members: tuple[str, ...] = ()
-    """What a class has to have beside; for fields that are read by their names."""
+    """Members that a class must have, such as fields that the plugin reads by name."""
 
     opaque: bool = False
-    """Whether what it has, or returns, is not LiteLLM's: the plugin may use of that what it likes."""
+    """Whether its members, or its result, are not LiteLLM's: the plugin may use any of them."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ class Entry(BaseModel):
         return (self.name, *self.any_of)
 
     def applies_to(self, version: str) -> bool:
-        """Return whether the plugin needs it of this version."""
+        """Whether the plugin needs the name in `version`."""
         number = release(version)
         is_old = self.since is not None and number < release(self.since)
         is_new = self.until is not None and number >= release(self.until)
@@ -70,4 +70,4 @@ def contract(path: Path = FILE) -> tuple[Entry, ...]:
         document = tomllib.loads(path.read_text())
         return tuple(Entry(name=name, **fields) for name, fields in document.items())
     except (ValueError, TypeError) as error:
-        raise WrongUse(f"{path}: {error}", hint="Write it as the other entries are written.") from error
+        raise WrongUse(f"{path}: {error}", hint="Write it like the other entries.") from error

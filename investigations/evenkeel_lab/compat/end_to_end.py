@@ -1,4 +1,4 @@
-"""The plugin in a real proxy: all callbacks, three accounts, one of them dead, as a client and an operator see it."""
+"""End-to-end check of the plugin in a real proxy: all callbacks, and three accounts, one of which has a revoked key."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ACCOUNTS = tuple(Account(name, 100_000) for name in ("alive", "also-alive", "dea
 DEAD = "dead"
 EXPECTED = {"alive": "healthy", "also-alive": "healthy", DEAD: "quarantined"}
 REQUESTS, AT_ONCE, RETRIES = 60, 4, 3
-# What was served after an attempt with a bad key, LiteLLM does not count: it takes the client's key for the bad one.
+# LiteLLM does not count requests that were served after an attempt with a bad key: it takes the client's key for it.
 LEAST_COUNTED = REQUESTS - AT_ONCE
 READY_SECONDS, STOP_SECONDS, ANSWER_SECONDS = 180.0, 30.0, 30.0
 COUNTED_SECONDS, POLL_SECONDS = 20.0, 0.2
@@ -49,8 +49,8 @@ BOOTS, SERVES, METRICS, SHOWS, ROWS = (
 )
 
 
-async def checked(installed: Installed, folder: Path, logs: Path) -> tuple[Check, ...]:
-    """Run a proxy with the plugin, send requests, and return what held."""
+async def run_checks(installed: Installed, folder: Path, logs: Path) -> tuple[Check, ...]:
+    """Run a proxy with the plugin, send requests, and return the results of all checks."""
     folder.mkdir(parents=True, exist_ok=True)
     provided = mock_settings(ACCOUNTS)
     for account in provided["accounts"]:
@@ -62,11 +62,11 @@ async def checked(installed: Installed, folder: Path, logs: Path) -> tuple[Check
         write_yaml(configuration(f"{below.url}/v1", journal), config)
         try:
             async with proxy(installed, config, key, logs) as url:
-                found = [Check(name=BOOTS, ok=True), *await _used(url, key)]
+                checks = [Check(name=BOOTS, ok=True), *await _check_requests(url, key)]
         except ProcessFailed as error:
             return (Check(name=BOOTS, ok=False, details=_last_error(error.details) or error.what),)
-    # What a proxy has not written when it has ended is lost.
-    return (*found, _rows(journal))
+    # After the end of the proxy, which writes the last records.
+    return (*checks, _check_journal(journal))
 
 
 def configuration(api_base: str, journal: Path) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def configuration(api_base: str, journal: Path) -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def proxy(installed: Installed, config: Path, key: str, logs: Path) -> AsyncIterator[str]:
-    """Run a proxy without a database; give its address once it serves."""
+    """Run a proxy without a database. Yield its address once it serves requests."""
     home, port = config.parent, free_port()
     command = Command(
         f"LiteLLM {installed.version}",
@@ -117,24 +117,24 @@ async def proxy(installed: Installed, config: Path, key: str, logs: Path) -> Asy
         yield url
 
 
-async def _used(url: str, key: str) -> list[Check]:
+async def _check_requests(url: str, key: str) -> list[Check]:
     async with client(seconds=ANSWER_SECONDS, base_url=url, headers={"Authorization": f"Bearer {key}"}) as asking:
-        failed = await _asked(asking)
+        failed = await _send_requests(asking)
         return [
             Check(name=SERVES, ok=not failed, details="; ".join(sorted(set(failed)))[:MOST_DETAILS]),
-            await _metrics(asking),
-            await _accounts(asking),
+            await _check_metrics(asking),
+            await _check_accounts(asking),
         ]
 
 
-async def _metrics(asking: httpx.AsyncClient) -> Check:
-    """Scrape until all requests are counted: their events come after their answers."""
+async def _check_metrics(asking: httpx.AsyncClient) -> Check:
+    """Scrape until all requests are counted, which happens after their responses."""
     counted, gives_up_at = 0.0, time.monotonic() + COUNTED_SECONDS
     while counted < LEAST_COUNTED:
         scraped = await asking.get("/metrics/")
         counted = _sum(scraped.text, COUNTED)
         if not scraped.is_success or time.monotonic() > gives_up_at:
-            details = _about(scraped) or f"{counted:.0f} of {REQUESTS} requests counted"
+            details = _describe(scraped) or f"{counted:.0f} of {REQUESTS} requests counted"
             return Check(name=METRICS, ok=False, details=details)
         await asyncio.sleep(POLL_SECONDS)
     errors = _sum(scraped.text, ERRORS)
@@ -142,26 +142,26 @@ async def _metrics(asking: httpx.AsyncClient) -> Check:
 
 
 def _sum(scrape: str, name: str) -> float:
-    found = re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", scrape, re.MULTILINE)
-    return sum(map(float, found))
+    values = re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", scrape, re.MULTILINE)
+    return sum(map(float, values))
 
 
-async def _accounts(asking: httpx.AsyncClient) -> Check:
-    """See whether the rotation has chosen for each request, and has found out which account is dead."""
+async def _check_accounts(asking: httpx.AsyncClient) -> Check:
+    """Check that the rotation picked an account for each request, and quarantined the one with the revoked key."""
     shown = await asking.get("/evenkeel/accounts")
     if not shown.is_success:
-        return Check(name=SHOWS, ok=False, details=_about(shown))
-    accounts = {one["account"]: one for one in shown.json()["accounts"]}
-    picks = sum(sum(one["picks"].values()) for one in accounts.values())
-    states = {name: one["state"] for name, one in accounts.items()}
+        return Check(name=SHOWS, ok=False, details=_describe(shown))
+    accounts = {account["account"]: account for account in shown.json()["accounts"]}
+    picks = sum(sum(account["picks"].values()) for account in accounts.values())
+    states = {name: account["state"] for name, account in accounts.items()}
     if states == EXPECTED and picks >= REQUESTS:
         return Check(name=SHOWS, ok=True)
     shown_states = ", ".join(f"{name} {state}" for name, state in states.items())
     return Check(name=SHOWS, ok=False, details=f"{picks} picks; {shown_states or 'no accounts'}")
 
 
-async def _asked(asking: httpx.AsyncClient) -> list[str]:
-    """Send the requests; return what went wrong with those that failed."""
+async def _send_requests(asking: httpx.AsyncClient) -> list[str]:
+    """Send all requests. Return the errors of those that failed."""
     free = asyncio.Semaphore(AT_ONCE)
 
     async def ask(number: int) -> str | None:
@@ -171,16 +171,16 @@ async def _asked(asking: httpx.AsyncClient) -> list[str]:
                 answer = await asking.post("/v1/chat/completions", json=body)
             except httpx.HTTPError as error:
                 return repr(error)
-        return None if answer.is_success else _about(answer)
+        return None if answer.is_success else _describe(answer)
 
-    return [one for one in await asyncio.gather(*map(ask, range(REQUESTS))) if one is not None]
+    return [error for error in await asyncio.gather(*map(ask, range(REQUESTS))) if error is not None]
 
 
-def _about(answer: httpx.Response) -> str:
+def _describe(answer: httpx.Response) -> str:
     return "" if answer.is_success else f"{answer.status_code}: {answer.text[:200]}"
 
 
-def _rows(journal: Path) -> Check:
+def _check_journal(journal: Path) -> Check:
     if not journal.exists():
         return Check(name=ROWS, ok=False, details="there is no journal")
     with contextlib.closing(sqlite3.connect(journal)) as connection:

@@ -1,4 +1,4 @@
-"""Environments as operators have them: a LiteLLM with what its proxy needs, the plugin's wheel, and no lab."""
+"""Environments like those of operators: LiteLLM with its proxy's requirements, the plugin's wheel, and no lab."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Installed:
     version: str
     python: Path
     command: Path
-    """LiteLLM's own."""
+    """The command `litellm`."""
 
 
 async def installed(version: str, folder: Path, log: Path) -> Installed:
-    """Return an environment in a folder, with a LiteLLM version and with the plugin's wheel as of now.
+    """Make an environment in `folder` with a LiteLLM version and the plugin's current wheel.
 
-    LiteLLM itself is installed on first use, and shared by all environments of the version.
+    LiteLLM itself is installed on first use. All environments of the version share it.
     """
     require_allowed(version)
     shared = cache_folder() / "subjects" / f"plain-litellm-{version}-py{platform.python_version()}"
@@ -57,8 +57,8 @@ async def installed(version: str, folder: Path, log: Path) -> Installed:
 async def _install(version: str, python: Path, log: Path) -> None:
     try:
         wanted = await requirements(version, python, site_packages_of(python.parents[1]), log)
-        # Only a proxy with a database needs it.
-        plain = [one for one in wanted if one != f"prisma=={PRISMA}"]
+        # Only a proxy with a database needs Prisma.
+        plain = [requirement for requirement in wanted if requirement != f"prisma=={PRISMA}"]
         await install(["--python", python], [*plain, *TEST_TOOLS], log)
     except ProcessFailed as error:
         if re.search(NO_NETWORK, error.details):
@@ -66,38 +66,38 @@ async def _install(version: str, python: Path, log: Path) -> None:
             raise RigFailure(what, hint=UNREACHED, details=error.details) from error
         raise UnknownVersion(
             f"LiteLLM {version} cannot be installed from PyPI.",
-            hint="Choose another version; evenkeel compat without --run looks at it without installing it.",
+            hint="Choose another version. evenkeel compat without --run needs no installation.",
             details=error.details,
         ) from error
 
 
 def plugin_digest() -> str:
-    """Return what tells this state of the plugin from others."""
+    """Return a digest of the plugin's source."""
     return _digest(path for part in WHEEL_PARTS for path in _files(ROOT / part))
 
 
 def tests_digest() -> str:
-    """Return what tells this state of the plugin's tests from others."""
+    """Return a digest of the plugin's tests."""
     return _digest(_files(ROOT / "plugin" / "tests"))
 
 
-def _files(place: Path) -> list[Path]:
-    if place.is_file():
-        return [place]
-    return [path for path in sorted(place.rglob("*")) if path.is_file() and path.suffix != ".pyc"]
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return [file for file in sorted(path.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
 
 
 def _digest(files: Iterable[Path]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in files:
-        found.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
-    return found.hexdigest()[:12]
+        digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 async def _wheel(log: Path) -> Path:
-    """Return the wheel of this state of the plugin."""
+    """Return a wheel of the plugin's current source."""
     if not (ROOT / "plugin" / "tests").is_dir():
-        raise WrongUse("The plugin's tests are not here.", hint="Run it in a clone of the project, after make setup.")
+        raise WrongUse("The plugin's tests are missing.", hint="Run it in a clone of the project, after make setup.")
     folder = cache_folder() / "plugins" / f"wheel-{plugin_digest()}"
     async with create_once(folder) as empty:
         if empty is not None:

@@ -53,7 +53,7 @@ class Outcome(_Document):
     @property
     def ok(self) -> bool:
         """Whether the version passed all checks and tests."""
-        return not self.breaks and not self.tests.failed and all(one.ok for one in self.checks)
+        return not self.breaks and not self.tests.failed and all(check.ok for check in self.checks)
 
 
 class Matrix(_Document):
@@ -64,8 +64,8 @@ class Matrix(_Document):
     @property
     def newest_that_works(self) -> str | None:
         """The newest version that passed, or `None`."""
-        found = [one.version for one in self.outcomes if one.ok]
-        return max(found, key=release, default=None)
+        passed = [outcome.version for outcome in self.outcomes if outcome.ok]
+        return max(passed, key=release, default=None)
 
 
 def committed(path: Path = FILE) -> Matrix:
@@ -73,11 +73,11 @@ def committed(path: Path = FILE) -> Matrix:
     return Matrix.model_validate_json(path.read_text()) if path.exists() else Matrix(outcomes=())
 
 
-def joined(before: Matrix, found: list[Outcome]) -> Matrix:
+def joined(before: Matrix, new: list[Outcome]) -> Matrix:
     """Return the matrix with new outcomes, which replace those of the same release line."""
-    lines = {_line(one.version) for one in found}
-    kept = [one for one in before.outcomes if _line(one.version) not in lines]
-    return Matrix(outcomes=tuple(sorted([*kept, *found], key=lambda one: release(one.version))))
+    lines = {_line(outcome.version) for outcome in new}
+    kept = [outcome for outcome in before.outcomes if _line(outcome.version) not in lines]
+    return Matrix(outcomes=tuple(sorted([*kept, *new], key=lambda outcome: release(outcome.version))))
 
 
 def _line(version: str) -> tuple[int, ...]:
@@ -86,18 +86,18 @@ def _line(version: str) -> tuple[int, ...]:
 
 def table(matrix: Matrix) -> str:
     """Return the table for the README."""
-    rows = [f"| {' | '.join(_cells(one))} |" for one in matrix.outcomes]
-    dates = sorted({one.date for one in matrix.outcomes})
+    rows = [f"| {' | '.join(_cells(outcome))} |" for outcome in matrix.outcomes]
+    dates = sorted({outcome.date for outcome in matrix.outcomes})
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else "never"
     return "\n".join([*HEAD, *rows, "", f"Run on {when}; `make matrix` does it again."])
 
 
-def _cells(one: Outcome) -> tuple[str, ...]:
-    broken = len({found.name for found in one.breaks})
-    tests, failed = one.tests, [check.name for check in one.checks if not check.ok]
+def _cells(outcome: Outcome) -> tuple[str, ...]:
+    broken = len({entry.name for entry in outcome.breaks})
+    tests, failed = outcome.tests, [check.name for check in outcome.checks if not check.ok]
     return (
-        one.version,
-        f"{one.entries - broken} of {one.entries}" if broken else f"all {one.entries}",
+        outcome.version,
+        f"{outcome.entries - broken} of {outcome.entries}" if broken else f"all {outcome.entries}",
         f"{len(tests.failed)} of {tests.passed + len(tests.failed)} fail" if tests.failed else f"{tests.passed} pass",
         f"no: {', '.join(failed)}" if failed else "works",
     )

@@ -1,4 +1,4 @@
-"""Reading the plugin's own source: its constants, and which of its classes are derived from LiteLLM's."""
+"""The plugin's source: its constants, and its classes that are derived from LiteLLM's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Plugin:
         self._tree = tree
 
     def text(self, module: Module, node: ast.expr) -> str | None:
-        """Return a string that is written down, or a constant that is one, in this module or in one it imports."""
+        """Return the value of a string literal, or of a constant in this module or one that it imports."""
         if isinstance(node, ast.Constant):
             return node.value if isinstance(node.value, str) else None
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -37,7 +37,7 @@ class Plugin:
         return None
 
     def base_of(self, module: Module, definition: ast.ClassDef) -> str | None:
-        """Return the class of LiteLLM's that a class is derived from, be it by others of ours."""
+        """Return LiteLLM's class that a class is derived from, directly or through other classes of the plugin."""
         for base in definition.bases:
             if not isinstance(base, ast.Name):
                 continue
@@ -46,33 +46,33 @@ class Plugin:
                     source = module.absolute(binding.node)
                     if source.partition(".")[0] == PACKAGE:
                         return f"{source}.{base.id}"
-            ours = self._class(module, base.id)
-            found = None if ours is None else self.base_of(*ours)
-            if found is not None:
-                return found
+            own = self._class(module, base.id)
+            inherited = None if own is None else self.base_of(*own)
+            if inherited is not None:
+                return inherited
         return None
 
     def own_names(self, module: Module, definition: ast.ClassDef) -> frozenset[str]:
-        """Return the names that a class of ours has from us: its own, be they made in methods, and inherited ones."""
-        found: set[str] = set()
-        for one in ast.walk(definition):
-            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
-                found.add(one.name)
-            elif isinstance(one, ast.Assign | ast.AnnAssign | ast.AugAssign):
-                found |= {*assigned(one), *assigned(one, of="self")}
-        return frozenset(found) | self.inherited_names(module, definition)
+        """Return the members that the plugin defines for a class: its own, also those set in methods, and inherited."""
+        names: set[str] = set()
+        for node in ast.walk(definition):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+                names |= {*assigned(node), *assigned(node, of="self")}
+        return frozenset(names) | self.inherited_names(module, definition)
 
     def inherited_names(self, module: Module, definition: ast.ClassDef) -> frozenset[str]:
-        """Return the names that a class of ours has from others of ours."""
-        found: frozenset[str] = frozenset()
+        """Return the members that a class inherits from other classes of the plugin."""
+        names: frozenset[str] = frozenset()
         for base in definition.bases:
-            ours = self._class(module, base.id) if isinstance(base, ast.Name) else None
-            if ours is not None:
-                found |= self.own_names(*ours)
-        return found
+            own = self._class(module, base.id) if isinstance(base, ast.Name) else None
+            if own is not None:
+                names |= self.own_names(*own)
+        return names
 
     def _class(self, module: Module, name: str) -> tuple[Module, ast.ClassDef] | None:
-        """Return a class of ours, and where it is."""
+        """Return a class of the plugin with its module."""
         for binding in module.bindings.get(name, ()):
             if isinstance(binding.node, ast.ClassDef):
                 return module, binding.node
@@ -89,9 +89,9 @@ class Plugin:
 
 
 def _constant(node: ast.Assign, name: str) -> str | None:
-    """Return the string that an assignment gives a name, None if it is no string."""
+    """Return the string that an assignment gives to `name`; `None` if it is no string."""
     target, value = node.targets[0], node.value
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
         pairs = zip(target.elts, value.elts, strict=False)
-        value = next((one for to, one in pairs if isinstance(to, ast.Name) and to.id == name), value)
+        value = next((given for to, given in pairs if isinstance(to, ast.Name) and to.id == name), value)
     return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.compat.environments import Installed
 
 LOOP = "session"
-# As pyproject.toml has it for the tests here; its other settings name what is not there.
+# The settings of pyproject.toml that do not need the rest of the project.
 OPTIONS = (
     *("-c", os.devnull, "--import-mode=importlib", "-p", "no:cacheprovider", "-q"),
     *("-o", "asyncio_mode=auto", "-o", f"asyncio_default_fixture_loop_scope={LOOP}"),
@@ -26,8 +26,8 @@ OPTIONS = (
 )
 
 
-async def tested(installed: Installed, folder: Path, logs: Path) -> TestRun:
-    """Run the tests of the plugin; return how they went."""
+async def run_tests(installed: Installed, folder: Path, logs: Path) -> TestRun:
+    """Run the plugin's tests, and return their results."""
     report = folder / "tests.xml"
     command = Command(
         f"The plugin's tests with LiteLLM {installed.version}",
@@ -46,10 +46,10 @@ async def tested(installed: Installed, folder: Path, logs: Path) -> TestRun:
 
 
 def read(report: Path) -> TestRun:
-    """Read what pytest has written."""
-    # It is our own pytest that wrote it.
+    """Read the report of pytest."""
+    # Our own pytest has written it.
     cases = list(ET.parse(report).iter("testcase"))  # noqa: S314
-    failed = [one for one in cases if one.find("failure") is not None or one.find("error") is not None]
-    skipped = sum(one.find("skipped") is not None for one in cases)
-    names = tuple(f"{one.get('classname') or one.get('name')}: {one.get('name')}" for one in failed)
+    failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    names = tuple(f"{case.get('classname') or case.get('name')}: {case.get('name')}" for case in failed)
     return TestRun(passed=len(cases) - len(failed) - skipped, skipped=skipped, failed=names)

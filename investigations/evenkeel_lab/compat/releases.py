@@ -1,4 +1,4 @@
-"""Released LiteLLM versions: which there are, and the sources of one, as the registry has them."""
+"""LiteLLM releases in the registry, and their sources."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 NEWEST = "newest"
 MINORS = ("1.100", "1.102", "1.104", "1.106", "1.108", "1.109", "1.110")
-"""The release lines of the matrix. Of each, the newest patch that the registry has is looked at."""
+"""The release lines of the matrix. The newest patch of each is checked."""
 UNPACKED_MIB = 250
-UNREACHED = "Mend the way to PyPI (evenkeel doctor says more), or name versions that are in the cache."
+UNREACHED = "Check the connection to PyPI (evenkeel doctor says more), or name versions that are in the cache."
 
 
 async def newest(line: str, log: Path) -> str | None:
-    """Return the newest release of a line such as 1.109, or of all for an empty line; None if it has none."""
+    """Return the newest release of a line such as 1.109, or of all if `line` is empty; `None` if there is none."""
     wanted = log.with_name("wanted.txt")
     wanted.write_text(f"litellm=={line}.*\n" if line else "litellm\n")
     arguments = ["--no-deps", "--no-header", "--no-annotate", "--prerelease", "disallow", "--refresh-package"]
@@ -35,18 +35,18 @@ async def newest(line: str, log: Path) -> str | None:
         if re.search(NO_NETWORK, error.details):
             raise RigFailure("PyPI cannot be reached.", hint=UNREACHED, details=error.details) from error
         return None
-    found = re.search(r"^litellm==(\S+)$", answer.read_text(), re.MULTILINE)
-    return None if found is None else found[1]
+    match = re.search(r"^litellm==(\S+)$", answer.read_text(), re.MULTILINE)
+    return None if match is None else match[1]
 
 
 async def matrix(log: Path) -> list[str]:
     """Return the versions of the matrix, oldest first."""
-    found = [await newest(line, log) for line in MINORS]
-    return [version for version in found if version is not None]
+    versions = [await newest(line, log) for line in MINORS]
+    return [version for version in versions if version is not None]
 
 
 async def sources(version: str, log: Path) -> Path:
-    """Return a folder with the Python sources of a release, fetched on first use. Nothing of it is run."""
+    """Return a folder with the Python sources of a release, which are fetched on first use and never run."""
     require_allowed(version)
     folder = cache_folder() / "wheels" / f"litellm-{version}"
     async with create_once(folder) as empty:
@@ -65,10 +65,10 @@ async def _unpack(version: str, folder: Path, log: Path) -> None:
             raise RigFailure(what, hint=UNREACHED, details=error.details) from error
         raise UnknownVersion(
             f"PyPI has no wheel of LiteLLM {version}.",
-            hint="Choose a release that it has.",
+            hint="Choose another release.",
             details=error.details,
         ) from error
-    # Two thirds are web pages and compiled code.
+    # Two thirds of a wheel are web pages and compiled code.
     for path in folder.rglob("*"):
         if path.is_file() and path.suffix != ".py" and path.name != "METADATA":
             path.unlink()

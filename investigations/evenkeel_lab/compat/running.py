@@ -1,4 +1,4 @@
-"""Running the plugin with a LiteLLM version: its contract, its tests, a proxy. What holds is not run again."""
+"""Run the plugin with a LiteLLM version: its contract, its tests, a proxy. Successful outcomes are cached."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evenkeel_lab.compat.contract import contract
 from evenkeel_lab.compat.environments import installed, plugin_digest, tests_digest
 from evenkeel_lab.compat.lookup import breaks
 from evenkeel_lab.compat.outcome import Outcome
-from evenkeel_lab.compat.plugin_tests import tested
+from evenkeel_lab.compat.plugin_tests import run_tests
 from evenkeel_lab.compat.releases import sources
 from evenkeel_lab.compat.source import Tree
 from evenkeel_lab.stack.folders import cache_folder, stack_folder
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 async def outcome(version: str, logs: Path, steps: Steps) -> Outcome:
-    """Return what holds with a version; taken from the cache if all of it held before, with the same code."""
+    """Return the outcome of a version. A successful outcome of the same code is taken from the cache."""
     kept = cache_folder() / "matrix" / f"{version}-{_digest()}.json"
     with contextlib.suppress(OSError, ValidationError):
         return Outcome.model_validate_json(kept.read_text())
-    found = await _run(version, logs, steps)
-    if found.ok:
+    result = await _run(version, logs, steps)
+    if result.ok:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        # In one step: a file that was cut off by a full disk or a signal would be taken for an outcome.
+        # Atomically: a file cut off by a full disk or a signal would be taken for an outcome.
         new = kept.with_suffix(f".{os.getpid()}.new")
-        new.write_text(found.model_dump_json())
+        new.write_text(result.model_dump_json())
         new.replace(kept)
-    return found
+    return result
 
 
 async def _run(version: str, logs: Path, steps: Steps) -> Outcome:
@@ -49,9 +49,9 @@ async def _run(version: str, logs: Path, steps: Steps) -> Outcome:
         with steps.step(f"LiteLLM {version}: an environment"):
             made = await installed(version, folder / "environment", log)
         with steps.step(f"LiteLLM {version}: the plugin's tests"):
-            tests = await tested(made, folder, logs)
+            tests = await run_tests(made, folder, logs)
         with steps.step(f"LiteLLM {version}: a proxy with all callbacks"):
-            checks = await end_to_end.checked(made, folder / "proxy", logs)
+            checks = await end_to_end.run_checks(made, folder / "proxy", logs)
     return Outcome(
         version=version,
         date=datetime.now(UTC).date().isoformat(),
@@ -64,9 +64,9 @@ async def _run(version: str, logs: Path, steps: Steps) -> Outcome:
 
 
 def _digest() -> str:
-    """Return what tells this state of all that is run from others."""
-    ours = (listed.FILE, Path(end_to_end.__file__))
-    found = hashlib.sha256(f"{plugin_digest()}{tests_digest()}{platform.python_version()}".encode())
-    for path in ours:
-        found.update(path.read_bytes())
-    return found.hexdigest()[:12]
+    """Return a digest of all code that is run."""
+    own_files = (listed.FILE, Path(end_to_end.__file__))
+    digest = hashlib.sha256(f"{plugin_digest()}{tests_digest()}{platform.python_version()}".encode())
+    for path in own_files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]

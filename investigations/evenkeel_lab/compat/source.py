@@ -1,4 +1,4 @@
-"""Reading a source tree without running it: which names a module binds, and what they are bound to."""
+"""Parsed source trees: the names that modules bind, and their statements. No code is run."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Binding(NamedTuple):
-    """What one statement binds a name to."""
+    """A statement that binds a name."""
 
     node: ast.AST
     for_types: bool
-    """Whether the statement is under `if TYPE_CHECKING`, where only type checkers see it."""
+    """Whether the statement is under `if TYPE_CHECKING`, and exists for type checkers only."""
 
 
 @dataclass
 class Module:
-    """One parsed module."""
+    """A parsed module."""
 
     name: str
     path: Path
@@ -32,31 +32,31 @@ class Module:
 
     @property
     def is_package(self) -> bool:
-        """Whether modules may lie below it."""
+        """Whether it is a package."""
         return self.path.name == "__init__.py"
 
     @cached_property
     def bindings(self) -> dict[str, list[Binding]]:
-        """What each name is bound to at the top level, in the order of the source."""
-        found: dict[str, list[Binding]] = {}
+        """Top-level bindings by name, in the order of the source."""
+        by_name: dict[str, list[Binding]] = {}
         for name, binding in _bound(self.tree.body, for_types=False):
-            found.setdefault(name, []).append(binding)
-        return found
+            by_name.setdefault(name, []).append(binding)
+        return by_name
 
     @cached_property
     def stars(self) -> list[str]:
-        """The modules that all names are imported from."""
+        """The modules of star imports."""
         imports = (node for node in ast.walk(self.tree) if isinstance(node, ast.ImportFrom))
-        return [self.absolute(one) for one in imports if any(alias.name == "*" for alias in one.names)]
+        return [self.absolute(node) for node in imports if any(alias.name == "*" for alias in node.names)]
 
     @cached_property
     def texts(self) -> frozenset[str]:
-        """All strings that stand in it, documentation included."""
+        """All strings of the module, with docstrings."""
         constants = (node.value for node in ast.walk(self.tree) if isinstance(node, ast.Constant))
         return frozenset(value for value in constants if isinstance(value, str))
 
     def absolute(self, node: ast.ImportFrom) -> str:
-        """Return the full name of the module that an import names."""
+        """Return the absolute name of the module in an import."""
         if not node.level:
             return node.module or ""
         parts = self.name.split(".")
@@ -66,29 +66,29 @@ class Module:
 
 @dataclass
 class Tree:
-    """The packages in one folder; modules are parsed when they are first looked at."""
+    """The packages in a folder. Modules are parsed on first use."""
 
     root: Path
     _parsed: dict[str, Module | None] = field(default_factory=dict)
 
     def module(self, name: str) -> Module | None:
-        """Return a module, or None if there is none of this name."""
+        """Return a module; `None` if there is none of this name."""
         if name not in self._parsed:
             self._parsed[name] = self._parse(name)
         return self._parsed[name]
 
     def _parse(self, name: str) -> Module | None:
-        place = self.root.joinpath(*name.split("."))
-        for path in (place / "__init__.py", place.with_name(place.name + ".py")):
+        folder = self.root.joinpath(*name.split("."))
+        for path in (folder / "__init__.py", folder.with_name(folder.name + ".py")):
             if path.is_file():
                 return Module(name, path, ast.parse(path.read_bytes()))
-        if place.is_dir():
-            # A package needs no file of its own.
-            return Module(name, place / "__init__.py", ast.Module([], []))
+        if folder.is_dir():
+            # A namespace package.
+            return Module(name, folder / "__init__.py", ast.Module([], []))
         return None
 
     def files(self, package: str) -> Iterator[tuple[str, Path]]:
-        """Yield the modules of a package, each with its file, in the order of their names."""
+        """Yield the modules of a package with their files, sorted."""
         for path in sorted((self.root / package).rglob("*.py")):
             parts = path.relative_to(self.root).with_suffix("").parts
             yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
@@ -116,18 +116,18 @@ def _below(node: ast.stmt, *, for_types: bool) -> Iterator[tuple[str, Binding]]:
         yield from _bound(node.body, for_types=for_types or "TYPE_CHECKING" in ast.unparse(node.test))
         yield from _bound(node.orelse, for_types=for_types)
     elif isinstance(node, ast.Try):
-        parts = [node.body, *[one.body for one in node.handlers], node.orelse, node.finalbody]
-        yield from _bound([one for part in parts for one in part], for_types=for_types)
+        parts = [node.body, *[handler.body for handler in node.handlers], node.orelse, node.finalbody]
+        yield from _bound([statement for part in parts for statement in part], for_types=for_types)
     elif isinstance(node, ast.With | ast.For | ast.While):
         yield from _bound(node.body, for_types=for_types)
 
 
 def assigned(node: ast.Assign | ast.AnnAssign | ast.AugAssign, of: str | None = None) -> Iterator[str]:
-    """Yield the names that a statement assigns to; with `of`, the attributes of the object that has this name."""
+    """Yield the names that a statement assigns to; with `of`, the attributes of the object of that name."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for target in targets:
-        for one in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
-            if of is None and isinstance(one, ast.Name):
-                yield one.id
-            elif isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == of:
-                yield one.attr
+        for element in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+            if of is None and isinstance(element, ast.Name):
+                yield element.id
+            elif isinstance(element, ast.Attribute) and isinstance(element.value, ast.Name) and element.value.id == of:
+                yield element.attr

@@ -1,8 +1,8 @@
-"""What the plugin's source touches of LiteLLM, found without running it: the contract has to list all of it.
+"""Names of LiteLLM that the plugin's source uses. The contract has to list all of them.
 
-Followed are imports, attributes of what is imported, `sys.modules["litellm..."]`, `getattr` with a name that is written
-down, what is assigned from any of these, and classes derived from LiteLLM's. What a function is given cannot be
-followed: `Hints` say what such names stand for.
+The scan follows imports, attributes of imported names, `sys.modules["litellm..."]`, `getattr` with a literal name,
+assignments of any of these, and classes derived from LiteLLM's. It cannot follow arguments of functions: `hints` state
+what they are.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ Paths: TypeAlias = tuple[str, ...]
 
 @dataclass
 class Uses:
-    """What was found."""
+    """Result of the scan."""
 
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """The modules of the plugin that touch a name, by the name."""
+    """The modules of the plugin that use a name of LiteLLM, by name."""
     own: dict[str, ast.FunctionDef | ast.AsyncFunctionDef | None] = field(default_factory=dict)
-    """What classes that are derived from LiteLLM's have of their own, by the name that it would have there."""
+    """Own members of classes derived from LiteLLM's, by the name that they would have in LiteLLM."""
 
 
 def uses(folder: Path, hints: Mapping[str, str]) -> Uses:
-    """Scan the plugin in a folder; `hints` name what `module.variable` stands for."""
-    tree, found = Tree(folder), Uses()
+    """Scan the plugin in `folder`; `hints` maps `module.variable` to a name of LiteLLM."""
+    tree, result = Tree(folder), Uses()
     plugin = Plugin(tree)
     modules = [module for name, _ in tree.files(PLUGIN) if (module := tree.module(name)) is not None]
     for module in modules:
-        _Scan(plugin, module, hints, found).run()
-    return found
+        _Scan(plugin, module, hints, result).run()
+    return result
 
 
 class _Scan(ast.NodeVisitor):
-    def __init__(self, plugin: Plugin, module: Module, hints: Mapping[str, str], found: Uses) -> None:
-        self._plugin, self._module, self._found = plugin, module, found
+    def __init__(self, plugin: Plugin, module: Module, hints: Mapping[str, str], result: Uses) -> None:
+        self._plugin, self._module, self._result = plugin, module, result
         self._short = module.name.removeprefix(f"{PLUGIN}.")
         self._names: dict[str, Paths] = {}
         prefix = f"{self._short}."
@@ -62,34 +62,38 @@ class _Scan(ast.NodeVisitor):
         self.visit(self._module.tree)
 
     def visit_Import(self, node: ast.Import) -> None:
-        """Note what is imported."""
+        """Record an import."""
         for alias in node.names:
             if alias.name.partition(".")[0] == PACKAGE:
                 self._touched(alias.name)
                 self._names[alias.asname or PACKAGE] = (alias.name if alias.asname else PACKAGE,)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        """Note what is imported."""
+        """Record an import."""
         if (node.module or "").partition(".")[0] == PACKAGE and not node.level:
             for alias in node.names:
                 self._names[alias.asname or alias.name] = (f"{node.module}.{alias.name}",)
                 self._touched(f"{node.module}.{alias.name}")
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        """Look at a class; one that is derived from LiteLLM's has what that has."""
+        """Scan a class. If it is derived from LiteLLM's, its other members are LiteLLM's."""
         outer = self._base, self._own, self._above
         self._base = self._plugin.base_of(self._module, node)
         if self._base is not None:
             self._own = self._plugin.own_names(self._module, node)
             self._above = self._plugin.inherited_names(self._module, node)
-            methods = {one.name: one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
+            methods = {
+                method.name: method
+                for method in node.body
+                if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef)
+            }
             for name in self._own:
-                self._found.own.setdefault(f"{self._base}.{name}", methods.get(name))
+                self._result.own.setdefault(f"{self._base}.{name}", methods.get(name))
         self.generic_visit(node)
         self._base, self._own, self._above = outer
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """Remember what a name is assigned."""
+        """Record what a name is assigned."""
         self.generic_visit(node)
         for target in node.targets:
             if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
@@ -102,32 +106,32 @@ class _Scan(ast.NodeVisitor):
                     self._names[name.id] = paths
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        """Look at a function; what it assigns is known in it only."""
+        """Scan a function. Its assignments are local."""
         self._function(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        """Look at one."""
+        """Scan an async function."""
         self._function(node)
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         outer = dict(self._names)
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        for one in arguments:
-            self._names.pop(one.arg, None)
-            hinted = self._hints.get(f"{node.name}.{one.arg}") or self._hints.get(f"*.{one.arg}")
+        for argument in arguments:
+            self._names.pop(argument.arg, None)
+            hinted = self._hints.get(f"{node.name}.{argument.arg}") or self._hints.get(f"*.{argument.arg}")
             if hinted:
-                self._names[one.arg] = hinted
+                self._names[argument.arg] = hinted
         self.generic_visit(node)
         self._names = outer
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """Note an attribute of LiteLLM's."""
+        """Record an attribute of LiteLLM's."""
         self.generic_visit(node)
         for path in self._paths(node):
             self._touched(path)
 
     def visit_Call(self, node: ast.Call) -> None:
-        """Note `getattr`, and `sys.modules.get`."""
+        """Record `getattr` and `sys.modules.get`."""
         self.generic_visit(node)
         for path in self._paths(node):
             if not path.endswith(CALL):
@@ -137,7 +141,7 @@ class _Scan(ast.NodeVisitor):
                 self._touched(path)
 
     def visit_Compare(self, node: ast.Compare) -> None:
-        """Note `"litellm..." in sys.modules`."""
+        """Record `"litellm..." in sys.modules`."""
         self.generic_visit(node)
         match node.comparators:
             case [ast.Attribute(attr="modules")]:
@@ -145,7 +149,7 @@ class _Scan(ast.NodeVisitor):
                     self._touched(path)
 
     def _paths(self, node: ast.expr | None) -> Paths:
-        """Return which names of LiteLLM's an expression may stand for."""
+        """Return the names of LiteLLM that may be the value of an expression."""
         paths: Paths = ()
         match node:
             case ast.Name(id=name):
@@ -153,9 +157,9 @@ class _Scan(ast.NodeVisitor):
             case ast.Await(value=inner) | ast.NamedExpr(value=inner):
                 paths = self._paths(inner)
             case ast.BoolOp(values=values):
-                paths = tuple(path for one in values for path in self._paths(one))
-            case ast.IfExp(body=one, orelse=other):
-                paths = self._paths(one) + self._paths(other)
+                paths = tuple(path for value in values for path in self._paths(value))
+            case ast.IfExp(body=body, orelse=orelse):
+                paths = self._paths(body) + self._paths(orelse)
             case ast.Attribute():
                 paths = self._attribute(node)
             case ast.Subscript(value=ast.Attribute(attr="modules"), slice=named):
@@ -181,11 +185,11 @@ class _Scan(ast.NodeVisitor):
         paths = self._paths(node.func)
         if not paths:
             return self._hints.get(ast.unparse(node.func) + CALL, ())
-        # An instance of a class is followed no further: what is done to it is done to ours.
+        # Instances of LiteLLM's classes are not followed.
         return tuple(path + CALL for path in paths if not path.rpartition(".")[2][:1].isupper())
 
     def _got(self, node: ast.Call) -> Paths:
-        """Return what `getattr(of, name)` stands for."""
+        """Return the names of LiteLLM that `getattr(of, name)` may return."""
         if len(node.args) < 2:  # noqa: PLR2004
             return ()
         name = self._plugin.text(self._module, node.args[1]) or pattern(node.args[1])
@@ -197,24 +201,24 @@ class _Scan(ast.NodeVisitor):
 
     def _touched(self, path: str) -> None:
         if path.partition(".")[0] == PACKAGE:
-            self._found.names[path].add(self._short)
+            self._result.names[path].add(self._short)
 
 
 def pattern(node: ast.expr) -> str | None:
-    """Return what an f-string makes, with a star in place of what is not written down."""
+    """Return the pattern of an f-string, with a star for each replacement field."""
     if not isinstance(node, ast.JoinedStr):
         return None
-    return "".join(str(one.value) if isinstance(one, ast.Constant) else "*" for one in node.values)
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in node.values)
 
 
 def mentioned(folder: Path, module: str) -> frozenset[str]:
-    """Return every name and every string in a module of the plugin, f-strings as patterns."""
+    """Return all names and strings in a module of the plugin, with f-strings as patterns."""
     parsed = Tree(folder).module(f"{PLUGIN}.{module}")
     if parsed is None:
         return frozenset()
     nodes = list(ast.walk(parsed.tree))
-    patterns = (pattern(one) for one in nodes if isinstance(one, ast.JoinedStr))
-    return parsed.texts | frozenset(_names(nodes)) | frozenset(one for one in patterns if one)
+    patterns = (pattern(node) for node in nodes if isinstance(node, ast.JoinedStr))
+    return parsed.texts | frozenset(_names(nodes)) | frozenset(text for text in patterns if text)
 
 
 def _names(nodes: Iterable[ast.AST]) -> Iterable[str]:

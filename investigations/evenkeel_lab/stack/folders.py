@@ -53,7 +53,7 @@ def cache_folder() -> Path:
 
 
 def server_uid() -> int | None:
-    """Return the user id of nobody if this process is root, because Postgres refuses root, else `None`."""
+    """Return an unprivileged user id if this process is root, because Postgres refuses root; else `None`."""
     return NOBODY if os.geteuid() == 0 else None
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from evenkeel_lab.compat.contract import FILE, Entry, contract
 from evenkeel_lab.compat.lookup import breaks
-from evenkeel_lab.compat.resolve import CALL, Found, Resolver
+from evenkeel_lab.compat.resolve import CALL, Definition, Resolver
 from evenkeel_lab.compat.source import Tree
 from evenkeel_lab.compat.uses import Uses, mentioned, uses
 from evenkeel_lab.errors import WrongUse
@@ -81,7 +81,7 @@ def is_touched(entry: Entry, module: str, found: Uses) -> bool:
 def proposed(name: str, modules: set[str], installed: Resolver) -> str:
     """Return the entry that is missing, as it may be pasted into the contract."""
     there = installed.resolve(name)
-    kind = there.kind if isinstance(there, Found) else "function, async function, attribute, class or module"
+    kind = there.kind if isinstance(there, Definition) else "function, async function, attribute, class or module"
     needed_by = ", ".join(f'"{one}"' for one in sorted(modules))
     return f'["{name}"]\nkind = "{kind.replace("value", "attribute")}"\nneeded_by = [{needed_by}]\nwhy = "..."\n'
 
@@ -112,7 +112,7 @@ def test_every_entry_of_the_contract_is_used(found: Uses) -> None:
 
 
 def test_overridden_names_of_litellm_are_in_the_contract(found: Uses, installed: Resolver) -> None:
-    own = {name: method for name, method in found.own.items() if isinstance(installed.resolve(name), Found)}
+    own = {name: method for name, method in found.own.items() if isinstance(installed.resolve(name), Definition)}
     missing = [name for name in own if not covering(name) and not name.endswith(".__getattr__")]
     assert not missing, f"{FILE} lacks what classes of ours replace:\n" + "\n".join(sorted(missing))
 

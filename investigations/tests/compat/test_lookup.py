@@ -31,7 +31,7 @@ class Plant(NamedTuple):
     name: str
     """Of the entry that it breaks."""
     problem: str
-    elsewhere: str | None = None
+    similar: str | None = None
 
 
 PLANTS = {
@@ -194,7 +194,7 @@ def test_a_planted_break_is_detected(plant: Plant, copied: Tree) -> None:
     for one in of_entry:
         assert one.why
         assert one.needed_by
-        assert plant.elsewhere is None or plant.elsewhere in one.elsewhere
+        assert plant.similar is None or plant.similar in one.similar
 
 
 def also(plant: Plant) -> set[str]:
@@ -211,7 +211,7 @@ def test_a_moved_module_is_located(copied: Tree) -> None:
     assert {one.name for one in found} == {TAGS, f"{TAGS}.get_deployments_for_tag"}
     for one in found:
         assert one.problem == f"there is no module {TAGS}"
-        assert one.elsewhere == ("litellm.integrations.tag_based_routing",)
+        assert one.similar == ("litellm.integrations.tag_based_routing",)
         assert one.needed_by == ("rotation.litellm_filters",)
 
 

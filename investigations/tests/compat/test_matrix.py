@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenkeel_lab.compat.end_to_end import checked
+from evenkeel_lab.compat.end_to_end import run_checks
 from evenkeel_lab.compat.environments import installed
 from evenkeel_lab.compat.outcome import committed
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
@@ -24,5 +24,5 @@ VERSIONS = sorted({DEFAULT_VERSION, *OF_MATRIX})
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: f"{NAMED.get(version, 'matrix')}-{version}")
 async def test_a_proxy_with_all_callbacks_serves_despite_a_revoked_account(version: str, tmp_path: Path) -> None:
     made = await installed(version, tmp_path / "environment", tmp_path / "uv.log")
-    checks = await checked(made, tmp_path / "proxy", tmp_path)
+    checks = await run_checks(made, tmp_path / "proxy", tmp_path)
     assert [one for one in checks if not one.ok] == []

@@ -85,7 +85,7 @@ def test_a_lookup_of_the_database_uses_the_cache_with_the_patch(tmp_path: Path) 
     where, patched = PATCHES["cached_budgets"]
     assert where == AUTH
     callback.write_text("get_user_object(check_db_only=False)")
-    with pytest.raises(AttributeError, match="asks the cache first already"):
+    with pytest.raises(AttributeError, match="already reads the cache first"):
         patched(module)
     callback.write_text("get_user_object(check_db_only=True)")
     patched(module)

@@ -1,4 +1,4 @@
-"""One arm of a drill: a proxy that rotates in one way, loaded while its provider's accounts fail."""
+"""An arm of a drill: a proxy with one router, loaded while its provider's accounts fail."""
 
 from __future__ import annotations
 
@@ -39,37 +39,37 @@ if TYPE_CHECKING:
 
 EVENKEEL = "evenkeel"
 STOCK = ("simple-shuffle", "latency-based-routing", "usage-based-routing-v2", "least-busy")
-# The same for all arms. Three retries, because more of them would hide from a client what a router does not know.
+# The same for all arms. More than three retries would hide a router's mistakes from clients.
 RETRIES, TIMEOUT_SECONDS = 3, 5.0
 CLIENT_SECONDS = 40.0
-# Longer than any drill: a connection that is closed under a request says nothing of a router.
+# Longer than any drill: a connection that closes under a request has nothing to do with the router.
 KEEP_ALIVE_SECONDS = 600
 LATENCY = {"ttft_ms": "lognormal(median=100, sigma=0.4)", "length": 16}
 SEED = 7
-# What is asked is whether requests are served, within seconds: not how many milliseconds that takes.
+# Drills check whether requests are served within seconds, so that the load need not be punctual to milliseconds.
 MOST_LATE_MS = 100.0
-# Workers know of one another through the Redis that LiteLLM itself uses.
+# Workers share state through LiteLLM's own Redis.
 SHARED = {"rotation": {"shared": {"redis_url": "litellm"}}}
 MOST_BUSY = 0.9
-# Requests that stand in line for seconds come to the provider at other times than they were chosen for.
+# Requests that wait for a core for seconds reach the provider at another time than the router picked them for.
 MOST_WAITED = 0.25
-# For Locust's processes to be there, on a machine that is busy.
+# Time for Locust's processes to start on a busy machine.
 LEAD_SECONDS = 8.0
-# A proxy's first requests take seconds. They go to an account of their own, and open no window of the others.
+# A proxy's first requests take seconds. They use an account of their own, so that they open no window of the others.
 WARM_UP = Account("warm-up", 100_000, group="warm-up")
 WARM_UPS, WARM_UPS_AT_ONCE = 24, 4
-REFUSALS = (401, 403, 429)
+REFUSED_STATUSES = (401, 403, 429)
 OK = 200
 NS = 1e9
 
 
 class Stopped(Exception):
-    """Somebody has asked the drill to stop."""
+    """The drill was stopped by the user."""
 
 
 @dataclass(frozen=True)
-class Act:
-    """What happens to the rig in the midst of a drill, apart from the mock's own timeline."""
+class Intervention:
+    """A change of the rig during a drill, besides the mock's own timeline of faults."""
 
     at: float
     do: Callable[[], Awaitable[None]]
@@ -77,22 +77,22 @@ class Act:
 
 @dataclass(frozen=True)
 class Drill:
-    """What every arm goes through."""
+    """The scenario that every arm runs."""
 
     accounts: tuple[Account, ...]
     due: Sequence[float]
-    """When requests are sent, in seconds from the beginning."""
+    """Times of requests, in seconds from the beginning."""
     troubles: tuple[Trouble, ...] = ()
     weights: tuple[float, ...] = (1.0,)
-    """How much each client's key asks for, against the others."""
+    """Relative demand of each client's key."""
 
     def options(self) -> Options:
-        """Return the stack that it wants."""
+        """Return the options of its stack."""
         settings = {"seed": SEED, "latency": LATENCY, **mock_settings((*self.accounts, WARM_UP))}
         return Options(mock_settings=settings)
 
     def subject(self, arm: str, version: str, workers: int = 1) -> ProxySpec:
-        """Return the proxy of an arm."""
+        """Return the specification of an arm's proxy."""
         settings: dict[str, Any] = {
             "router_settings": {"num_retries": RETRIES, "timeout": TIMEOUT_SECONDS},
             "litellm_settings": {"request_timeout": TIMEOUT_SECONDS},
@@ -114,10 +114,10 @@ class Drill:
 
 @dataclass(frozen=True)
 class Request:
-    """One request as its client saw it; seconds from the beginning of the drill."""
+    """A request as its client saw it. Times are seconds from the beginning of the drill."""
 
     key: int
-    """Whose it is: the number of the client's key."""
+    """Number of the client's key."""
     due: float
     end: float
     status: int
@@ -125,63 +125,65 @@ class Request:
 
     @property
     def is_served(self) -> bool:
-        """Whether it was answered well."""
+        """Whether it was answered without an error."""
         return not self.error
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a drill."""
+    """Result of a drill."""
 
     requests: tuple[Request, ...]
     journal: tuple[Entry, ...] = field(repr=False)
-    """What the provider has written down of the drill's accounts."""
+    """The provider's journal of the drill's accounts."""
 
     @property
     def success_share(self) -> float:
-        """Which share was served."""
+        """Share of requests that were served."""
         return sum(request.is_served for request in self.requests) / len(self.requests)
 
     @property
-    def refusals(self) -> int:
-        """How many clients have seen a 429, 401 or 403."""
-        return sum(request.status in REFUSALS for request in self.requests)
+    def rejections_seen(self) -> int:
+        """The number of requests for which the client saw a 429, 401 or 403."""
+        return sum(request.status in REFUSED_STATUSES for request in self.requests)
 
     @property
-    def told(self) -> str:
-        """In words, what stands beside a figure."""
+    def summary(self) -> str:
+        """Description of the requests, to be shown beside a metric."""
         errors: dict[str, int] = {}
         for request in self.requests:
             if request.error:
                 errors[request.error] = errors.get(request.error, 0) + 1
-        said = ", ".join(f"{count} {error}" for error, count in sorted(errors.items(), key=lambda one: -one[1]))
+        counts = ", ".join(f"{count} {error}" for error, count in sorted(errors.items(), key=lambda item: -item[1]))
         tried = sum(not entry.is_others for entry in self.journal) / len(self.requests)
-        return f"{len(self.requests):,} requests, {tried:.3f} tries each, {said or 'no error'}"
+        return f"{len(self.requests):,} requests, {tried:.3f} tries each, {counts or 'no error'}"
 
 
-async def go(ground: Stack, proxy: Proxy, drill: Drill, records: Path, acts: Sequence[Act] = ()) -> Outcome:
-    """Take a proxy through a drill. A load that did not keep its schedule shows nothing, and is an error."""
+async def run_drill(
+    ground: Stack, proxy: Proxy, drill: Drill, records: Path, interventions: Sequence[Intervention] = ()
+) -> Outcome:
+    """Run a drill with a proxy. A load that did not keep its schedule proves nothing and is an error."""
     mock = ground.mock.url
     await _post(f"{mock}/_mock/reset")
     await warm_up(proxy)
     start_ns = time.time_ns() + int(LEAD_SECONDS * NS)
-    begun = Act(0.0, lambda: _post(f"{mock}/_mock/faults", [trouble.entry() for trouble in drill.troubles]))
-    acting = asyncio.create_task(_act(start_ns, [begun, *acts]))
+    begun = Intervention(0.0, lambda: _post(f"{mock}/_mock/faults", [trouble.entry() for trouble in drill.troubles]))
+    intervening = asyncio.create_task(_intervene(start_ns, [begun, *interventions]))
     assert proxy.info.pid is not None
     watching = Sampler(proxy.info.pid)
     watching.start()
     try:
         await _load(proxy, drill, start_ns, records)
-        if acting.done():
-            acting.result()
+        if intervening.done():
+            intervening.result()
     finally:
         watching.usage()
-        acting.cancel()
-        await asyncio.wait([acting])
+        intervening.cancel()
+        await asyncio.wait([intervening])
         with contextlib.suppress(httpx.TransportError):
             await _post(f"{mock}/_mock/faults", [])
     watching.write(records)
-    samples = meanwhile(read_samples(records), start_ns / NS, drill.due[-1])
+    samples = samples_during(read_samples(records), start_ns / NS, drill.due[-1])
     _require_room(proxy, records, samples)
     async with client(seconds=30) as asking:
         journal = (await asking.get(f"{mock}/_mock/journal")).raise_for_status().text
@@ -190,38 +192,38 @@ async def go(ground: Stack, proxy: Proxy, drill: Drill, records: Path, acts: Seq
     return Outcome(tuple(_requests(drill, records, start_ns)), entries)
 
 
-def meanwhile(samples: Sequence[Sample], start: float, seconds: float) -> list[Sample]:
-    """Return those of the drill itself: before it and after it, a proxy has nothing to do."""
-    return [one for one in samples if start < one.time <= start + seconds + 1]
+def samples_during(samples: Sequence[Sample], start: float, seconds: float) -> list[Sample]:
+    """Return the samples during the drill. Before and after it, a proxy has nothing to do."""
+    return [sample for sample in samples if start < sample.time <= start + seconds + 1]
 
 
 def _require_room(proxy: Proxy, records: Path, samples: Sequence[Sample]) -> None:
-    """Raise if the load, or the proxy as a whole, had not the machine that it needs."""
+    """Raise if the machine was too slow for the load or for the proxy."""
     limited = [*summarise(records, MOST_LATE_MS).limited]
-    cpu = sum(process.cpu for one in samples for process in one.processes)
-    busy = cpu / max(sum(one.seconds for one in samples), 1.0) / proxy.spec.workers
+    cpu = sum(process.cpu for sample in samples for process in sample.processes)
+    busy = cpu / max(sum(sample.seconds for sample in samples), 1.0) / proxy.spec.workers
     if busy > MOST_BUSY:
-        limited.append(f"the proxy was busy for {busy:.0%} of a core in each of its workers")
-    stood = waited(samples)
-    if stood is not None and stood > MOST_WAITED:
-        limited.append(f"the proxy stood in line for a core for {stood:.0%} of the time")
+        limited.append(f"the proxy used {busy:.0%} of a core in each of its workers")
+    waiting = waited(samples)
+    if waiting is not None and waiting > MOST_WAITED:
+        limited.append(f"the proxy waited for a core for {waiting:.0%} of the time")
     if limited:
         raise ScheduleMissed(
             f"{proxy.info.name}: the drill did not keep its schedule: {'; '.join(limited)}.",
-            hint="Stop what else keeps this machine busy, and run it again.",
+            hint="Stop other programs on this machine, and run it again.",
         )
 
 
 async def warm_up(proxy: Proxy) -> None:
-    """Ask a little, of an account that is not part of the drill."""
+    """Send some requests for an account that is not part of the drill."""
     times = WARM_UPS * proxy.spec.workers
     await ask(proxy.url, proxy.master_key, WARM_UP.group, times=times, at_once=WARM_UPS_AT_ONCE)
 
 
-async def _act(start_ns: int, acts: Sequence[Act]) -> None:
-    for act in acts:
-        await asyncio.sleep(max(0.0, act.at - (time.time_ns() - start_ns) / NS))
-        await act.do()
+async def _intervene(start_ns: int, interventions: Sequence[Intervention]) -> None:
+    for intervention in interventions:
+        await asyncio.sleep(max(0.0, intervention.at - (time.time_ns() - start_ns) / NS))
+        await intervention.do()
 
 
 async def _post(url: str, body: object = None) -> None:
@@ -230,11 +232,11 @@ async def _post(url: str, body: object = None) -> None:
 
 
 def refill(ground: Stack, account: str) -> Callable[[], Awaitable[None]]:
-    """Return what resets an account's windows before their time."""
+    """Return a function that resets an account's windows before their end."""
     return lambda: _post(f"{ground.mock.url}/_mock/refill", {"account": account})
 
 
-def _chosen(drill: Drill, start_ns: int | None, trace: Path | None) -> dict[str, Any]:
+def _load_options(drill: Drill, start_ns: int | None, trace: Path | None) -> dict[str, Any]:
     return {
         "arrivals": "trace",
         "trace": trace,
@@ -253,30 +255,40 @@ def _chosen(drill: Drill, start_ns: int | None, trace: Path | None) -> dict[str,
 async def _load(proxy: Proxy, drill: Drill, start_ns: int, records: Path) -> None:
     stop = threading.Event()
 
-    def tell(_: Progress) -> None:
+    def stop_if_asked(_: Progress) -> None:
         if stop.is_set():
             raise Stopped
 
     trace = records.with_suffix(".trace")
     trace.write_text("".join(f"{due:.6f}\n" for due in drill.due), encoding="utf-8")
-    chosen = _chosen(drill, start_ns, trace) | {"api_key": proxy.master_key, "admin_key": proxy.master_key}
+    chosen = _load_options(drill, start_ns, trace) | {"api_key": proxy.master_key, "admin_key": proxy.master_key}
     try:
         await asyncio.to_thread(
-            load, "chat", proxy.url, (len(drill.weights),), chosen, records, fleet=Fleet(), tell=tell, is_there=True
+            load,
+            "chat",
+            proxy.url,
+            (len(drill.weights),),
+            chosen,
+            records,
+            fleet=Fleet(),
+            tell=stop_if_asked,
+            is_there=True,
         )
     except LoadError as error:
-        raise RigFailure(f"The load has failed: {error.what}", hint=error.hint) from error
+        raise RigFailure(f"The load failed: {error.what}", hint=error.hint) from error
     finally:
-        # Ctrl-C ends the waiting, not the thread that waits for Locust.
+        # Ctrl-C cancels this coroutine, but not the thread that waits for Locust.
         stop.set()
 
 
 def _requests(drill: Drill, records: Path, start_ns: int) -> list[Request]:
-    # The same draws by which the load has chosen whose turn it was.
-    plan = make_plan(SCENARIOS["chat"], len(drill.weights), "", _chosen(drill, None, records.with_suffix(".trace")))
+    # The same plan as the load's gives the key of each request.
+    plan = make_plan(
+        SCENARIOS["chat"], len(drill.weights), "", _load_options(drill, None, records.with_suffix(".trace"))
+    )
     columns = ["number", "intended_ns", "end_ns", "status", "error"]
     rows = pq.read_table(records / RECORDS, columns=columns).to_pylist()
-    found = [
+    requests = [
         Request(
             key=plan.place(row["number"])[0],
             due=(row["intended_ns"] - start_ns) / NS,
@@ -286,4 +298,4 @@ def _requests(drill: Drill, records: Path, start_ns: int) -> list[Request]:
         )
         for row in rows
     ]
-    return sorted(found, key=lambda request: request.due)
+    return sorted(requests, key=lambda request: request.due)

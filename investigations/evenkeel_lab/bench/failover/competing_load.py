@@ -1,4 +1,4 @@
-"""Somebody else who uses the provider's accounts too: what a router cannot know until it is refused."""
+"""Load of others on the same accounts, which a router cannot know before a request is rejected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AT_ONCE = 8
 
 
 def use_up(mock: str, accounts: Sequence[Account]) -> Callable[[], Awaitable[None]]:
-    """Return what asks of each account whatever is left of it, past any proxy."""
+    """Return a function that uses up all accounts directly at the provider."""
 
     async def ask(asking: httpx.AsyncClient, account: Account) -> None:
         body = {"model": OTHERS, "messages": [{"role": "user", "content": "ahoy"}]}

@@ -1,4 +1,4 @@
-"""What is fair when there is not enough: who asks for less than an equal share gets it, the others share the rest."""
+"""Max-min fairness: clients with a demand below an equal share get it, the others share the rest equally."""
 
 from __future__ import annotations
 
@@ -8,26 +8,31 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def fair(asked: Sequence[float], there_is: float) -> list[float]:
-    """Return what each is due of what there is: equal shares, of which nobody gets more than was asked for."""
-    due = [0.0] * len(asked)
-    rest, waiting = there_is, sorted(range(len(asked)), key=lambda one: asked[one])
+def fair(demands: Sequence[float], capacity: float) -> list[float]:
+    """Return the max-min fair share of each client."""
+    shares = [0.0] * len(demands)
+    rest, waiting = capacity, sorted(range(len(demands)), key=lambda client: demands[client])
     while waiting:
-        one = waiting.pop(0)
-        due[one] = min(asked[one], rest / (len(waiting) + 1))
-        rest -= due[one]
-    return due
+        client = waiting.pop(0)
+        shares[client] = min(demands[client], rest / (len(waiting) + 1))
+        rest -= shares[client]
+    return shares
 
 
-def shortfall(asked: Sequence[float], got: Sequence[float]) -> float:
-    """Return by which share the worst treated got less than what was due of all that was given."""
-    due = fair(asked, sum(got))
-    return max((1 - have / want for have, want in zip(got, due, strict=True) if want), default=0.0)
+def shortfall(demands: Sequence[float], served: Sequence[float]) -> float:
+    """Return the largest relative shortfall of a client from its fair share of all that was served."""
+    shares = fair(demands, sum(served))
+    return max((1 - have / share for have, share in zip(served, shares, strict=True) if share), default=0.0)
 
 
-def modest(asked: Sequence[float], got: Sequence[float]) -> float:
-    """Return which share was served of those who asked for less than an equal share, at the worst; 1 if nobody did."""
-    due = fair(asked, sum(got))
+def modest(demands: Sequence[float], served: Sequence[float]) -> float:
+    """Return the smallest served share among clients with a demand below an equal share; 1 if there is none."""
+    shares = fair(demands, sum(served))
     return min(
-        (have / want for have, want, most in zip(got, asked, due, strict=True) if want and most >= want), default=1.0
+        (
+            have / demand
+            for have, demand, share in zip(served, demands, shares, strict=True)
+            if demand and share >= demand
+        ),
+        default=1.0,
     )

@@ -1,8 +1,7 @@
-"""For how long an account that has died is still asked: at a real proxy, and in a rotation that is told late.
+"""The time for which a revoked account still gets requests: in a real proxy, and in a rotation that learns it late.
 
-What a rotation learns of a failure changes its picks at once. To see what that is worth, `after_death` can be told
-instead when the next snapshot is made, as those are who keep the state of accounts in a database and read it anew every
-so many seconds.
+A failure changes the rotation's picks at once. To measure the effect of that, `after_death` can delay it until the next
+snapshot, like rotations that keep the state of accounts in a database and read it every few seconds.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evenkeel_lab.bench.failover.arm import Drill, go
+from evenkeel_lab.bench.failover.arm import Drill, run_drill
 from evenkeel_lab.bench.failover.profile import Trouble
 from evenkeel_lab.bench.rotation.model_groups import ANSWER, unwatched
 from evenkeel_lab.investigation_spec.arm import Patch
@@ -32,41 +31,44 @@ from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
 
 ACCOUNTS, DEAD = 10, 3
 RATE, LATENCY = 50.0, 0.1
-# Before the death, and how long is looked at it afterwards where it is known at once.
+# Seconds before the account dies, and seconds to observe afterwards if its death is known at once.
 ALIVE_SECONDS, AT_ONCE_SECONDS = 0.5, 1.0
-# Of a proxy with one worker, half of what it could answer. Every other account dies, one after another.
-DRILL_RATE, FIRST_DIES_AT, NEXT_AFTER, LOOKED_AT_SECONDS = 20.0, 3.0, 1.5, 10.0
+# Half of the capacity of a proxy with one worker. Every other account dies, one after another.
+DRILL_RATE, FIRST_DIES_AT, NEXT_AFTER, OBSERVED_SECONDS = 20.0, 3.0, 1.5, 10.0
 MILLISECONDS = 1000
-# A figure is compared by factors, which know no zero.
+# Values are compared by factors, which must not be zero.
 LEAST = 1.0
 REVOKED = Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "its key was revoked")
 
 
 def after_death(seed: int, *, ttl: float = 10.0, at_once: bool = True) -> float:
-    """Return after how many milliseconds the last refusal of an account that died is back, at 50 requests a second.
+    """Return the milliseconds from an account's death to the end of its last request, at 50 requests a second.
 
-    Where nobody has asked it since, one refusal would have taken as long as it takes.
+    Without any request since its death, this is the duration of one request.
     """
     return asyncio.run(_after_death(random.Random(seed), ttl, at_once=at_once)) * MILLISECONDS
 
 
 def at_proxy(seed: int, *, rotation: str = "evenkeel", ttl: float = 10.0, workers: int = 1) -> float:
-    """Return how many requests reach five of ten accounts, each in the ten seconds after its death, and one more.
+    """Return one plus the number of requests that reach five of ten accounts in the ten seconds after their deaths.
 
-    `rotation` is `evenkeel`, or one of LiteLLM's routing strategies; several workers tell each other through Redis.
-    A `ttl` of 0 has all accounts measured for every request.
+    `rotation` is `evenkeel` or one of LiteLLM's routing strategies. Several workers share state through Redis. With a
+    `ttl` of 0, each request makes a new snapshot.
     """
     return asyncio.run(_at_proxy(random.Random(seed), rotation, ttl, workers)) + LEAST
 
 
 async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> float:
     accounts = unlimited_accounts(ACCOUNTS)
-    dead, deployments = accounts[DEAD].name, [one.deployment(MODEL, "http://127.0.0.1:9/v1") for one in accounts]
-    # Pins would draw some sessions to it, and keep others away.
+    dead, deployments = (
+        accounts[DEAD].name,
+        [account.deployment(MODEL, "http://127.0.0.1:9/v1") for account in accounts],
+    )
+    # Pins would send some sessions to the dead account and keep others away.
     router = unwatched(RotationSettings(snapshot_ttl=ttl, affinity=AffinitySettings(enabled=False)), chance)
     loop = asyncio.get_running_loop()
     began = loop.time()
-    # At which moment of a snapshot's life it dies is drawn.
+    # The account dies at a random moment between two snapshots.
     dies = began + ALIVE_SECONDS + chance.uniform(0.0, ttl)
     last, is_known = LATENCY, False
 
@@ -80,15 +82,15 @@ async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> f
             router.release(attempt)
         if not is_known:
             is_known = True
-            next_look = began + math.ceil((loop.time() - began) / ttl) * ttl
+            next_snapshot = began + math.ceil((loop.time() - began) / ttl) * ttl
             update = CooldownUpdate(dead, None, REVOKED.kind, REVOKED.reason, math.inf, is_provider_stated=True)
-            loop.call_at(next_look, router.pool.apply_cooldown_update, update)
+            loop.call_at(next_snapshot, router.pool.apply_cooldown_update, update)
 
     async def ask(number: int) -> dict[str, Any] | None:
         nonlocal last
-        found = await router.pick(MODEL, list(deployments), None, {"litellm_call_id": f"call-{number}"})
-        assert isinstance(found, Pick)
-        spec = found.deployment.spec
+        pick = await router.pick(MODEL, list(deployments), None, {"litellm_call_id": f"call-{number}"})
+        assert isinstance(pick, Pick)
+        spec = pick.deployment.spec
         if spec.account == dead and loop.time() >= dies:
             last = loop.time() - dies + LATENCY
             await asyncio.sleep(LATENCY)
@@ -97,19 +99,19 @@ async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> f
         await asyncio.sleep(LATENCY)
         return ANSWER
 
-    asked: list[asyncio.Task[dict[str, Any] | None]] = []
+    tasks: list[asyncio.Task[dict[str, Any] | None]] = []
     while loop.time() < dies + (AT_ONCE_SECONDS if at_once else ttl + AT_ONCE_SECONDS):
-        asked.append(loop.create_task(ask(len(asked))))
+        tasks.append(loop.create_task(ask(len(tasks))))
         await asyncio.sleep(chance.expovariate(RATE))
-    await asyncio.gather(*asked)
+    await asyncio.gather(*tasks)
     return last
 
 
 async def _at_proxy(chance: random.Random, rotation: str, ttl: float, workers: int) -> int:
     accounts = unlimited_accounts(ACCOUNTS)
-    dies = {account.name: FIRST_DIES_AT + NEXT_AFTER * place for place, account in enumerate(accounts[::2])}
+    dies = {account.name: FIRST_DIES_AT + NEXT_AFTER * number for number, account in enumerate(accounts[::2])}
     due, at = [], 0.0
-    while (at := at + chance.expovariate(DRILL_RATE)) < max(dies.values()) + LOOKED_AT_SECONDS:
+    while (at := at + chance.expovariate(DRILL_RATE)) < max(dies.values()) + OBSERVED_SECONDS:
         due.append(at)
     drill = Drill(accounts, due, tuple(Trouble(name, "status=401", moment) for name, moment in dies.items()))
     subject = drill.subject(rotation, DEFAULT_VERSION, workers)
@@ -120,5 +122,5 @@ async def _at_proxy(chance: random.Random, rotation: str, ttl: float, workers: i
         subject = replace(subject, patch=Patch.PLUGIN_FRESH_SNAPSHOTS)
     with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as folder:
         async with stack(drill.options()) as ground, ground.proxy(subject) as proxy:
-            found = await go(ground, proxy, drill, Path(folder) / "records")
-    return sum(0 <= one.at - dies.get(one.account, math.inf) < LOOKED_AT_SECONDS for one in found.journal)
+            outcome = await run_drill(ground, proxy, drill, Path(folder) / "records")
+    return sum(0 <= entry.at - dies.get(entry.account, math.inf) < OBSERVED_SECONDS for entry in outcome.journal)

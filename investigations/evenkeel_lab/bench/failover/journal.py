@@ -1,7 +1,7 @@
-"""What the provider has written down: which account was asked when, and how far beyond its limit.
+"""The provider's journal: the attempts at each account, and those beyond its limit.
 
-The mock's windows open with the first request that is let in while none is open, and last a minute. Whatever it
-refuses for no other reason came beyond the limit, so that the tries of a window are what was let in and what was not.
+The mock's windows open with the first accepted attempt, and last a minute. Attempts that it rejects for no other reason
+are beyond the limit.
 """
 
 from __future__ import annotations
@@ -16,51 +16,51 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.litellm.accounts import Account
 
 MINUTE = 60.0
-# A client that left was let in before.
-LET_IN = (200, 499)
+# 499: the attempt was accepted, and the client left.
+ACCEPTED = (200, 499)
 REFUSED = 429
-# The model that others ask for, so that what they have used can be told apart. No proxy of a drill has it.
+# The model of the competing load, which distinguishes it. No proxy of a drill has it.
 OTHERS = "gpt-4o"
 NS = 1e9
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One try."""
+    """An attempt at an account."""
 
     account: str
     at: float
     """Seconds from the beginning of the drill."""
     status: int
     fault: str
-    """The fault that it suffered; empty for none."""
+    """The injected fault; empty without one."""
     is_others: bool = False
-    """Whether it came past the proxy, from somebody else who uses the account."""
+    """Whether it is part of the competing load."""
 
     @property
-    def is_let_in(self) -> bool:
+    def is_accepted(self) -> bool:
         """Whether it counts in the account's windows."""
-        return self.status in LET_IN
+        return self.status in ACCEPTED
 
     @property
-    def is_beyond(self) -> bool:
-        """Whether it was refused because the account had nothing left."""
+    def is_beyond_limit(self) -> bool:
+        """Whether it was rejected because the account had nothing left."""
         return self.status == REFUSED and not self.fault
 
 
 @dataclass
 class Window:
-    """One minute of one account."""
+    """A minute of an account."""
 
     opened: float
-    let_in: int = 0
+    accepted: int = 0
     beyond: int = 0
-    """What was refused as beyond the limit, as long as nobody else had used the window: then nobody could know."""
+    """Rejected attempts beyond the limit, unless others have used the window too, which no router could know."""
     is_shared: bool = False
 
 
 def read(text: str, start_ns: int) -> list[Entry]:
-    """Read the mock's journal, in the order of receipt."""
+    """Parse the mock's journal, in the order of receipt."""
     lines: Iterable[dict[str, Any]] = (json.loads(line) for line in text.splitlines())
     return [
         Entry(
@@ -76,28 +76,31 @@ def read(text: str, start_ns: int) -> list[Entry]:
 
 
 def windows(journal: Sequence[Entry]) -> Mapping[str, list[Window]]:
-    """Return each account's minutes, in their order."""
-    found: dict[str, list[Window]] = {}
+    """Return the windows of each account, in their order."""
+    by_account: dict[str, list[Window]] = {}
     for entry in journal:
-        own = found.setdefault(entry.account, [])
+        own = by_account.setdefault(entry.account, [])
         open_ = own[-1] if own and entry.at < own[-1].opened + MINUTE else None
-        if entry.is_let_in:
+        if entry.is_accepted:
             if open_ is None:
                 open_ = Window(entry.at)
                 own.append(open_)
-            open_.let_in += 1
+            open_.accepted += 1
             open_.is_shared |= entry.is_others
-        elif entry.is_beyond and open_ is not None and not (open_.is_shared or entry.is_others):
+        elif entry.is_beyond_limit and open_ is not None and not (open_.is_shared or entry.is_others):
             open_.beyond += 1
-    return found
+    return by_account
 
 
 def over_limit(journal: Sequence[Entry], accounts: Sequence[Account]) -> dict[str, float]:
-    """Return by which share of its limit each account was asked for more than that, in its worst minute."""
-    there = windows(journal)
+    """Return the overshoot of each account as a share of its limit, in its worst minute."""
+    by_account = windows(journal)
     return {
         account.name: max(
-            (max(0, one.let_in + one.beyond - account.rpm) / account.rpm for one in there.get(account.name, [])),
+            (
+                max(0, window.accepted + window.beyond - account.rpm) / account.rpm
+                for window in by_account.get(account.name, [])
+            ),
             default=0.0,
         )
         for account in accounts
@@ -105,20 +108,23 @@ def over_limit(journal: Sequence[Entry], accounts: Sequence[Account]) -> dict[st
 
 
 def left(journal: Sequence[Entry], accounts: Sequence[Account], moments: Sequence[float]) -> list[int]:
-    """Return how many requests all accounts together would have let in, at each of these moments in their order."""
+    """Return the requests that all accounts together would have accepted, at each of `moments` in their order."""
     used = {account.name: Window(-MINUTE) for account in accounts}
     limits = {account.name: account.rpm for account in accounts}
-    entries = iter(sorted((entry for entry in journal if entry.is_let_in), key=lambda entry: entry.at))
-    found = []
+    entries = iter(sorted((entry for entry in journal if entry.is_accepted), key=lambda entry: entry.at))
+    free = []
     entry = next(entries, None)
     for moment in moments:
         while entry is not None and entry.at <= moment:
             window = used[entry.account]
             if entry.at >= window.opened + MINUTE:
                 used[entry.account] = window = Window(entry.at)
-            window.let_in += 1
+            window.accepted += 1
             entry = next(entries, None)
-        found.append(
-            sum(limits[name] - (one.let_in if moment < one.opened + MINUTE else 0) for name, one in used.items())
+        free.append(
+            sum(
+                limits[name] - (window.accepted if moment < window.opened + MINUTE else 0)
+                for name, window in used.items()
+            )
         )
-    return found
+    return free

@@ -1,7 +1,6 @@
-"""When requests are due: at a rate that changes with what the accounts can bear, evenly spaced, in every run the same.
+"""Times of requests: evenly spaced, at a rate that follows the capacity of the accounts, and the same in every run.
 
-Evenly, because a burst that no account could bear would be refused rightly, and nobody could tell such a refusal from
-one that a router is to blame for.
+A burst beyond all capacity would be rejected rightly, and such a rejection looks like a router's mistake.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ MINUTE = 60.0
 
 @dataclass(frozen=True)
 class Stretch:
-    """So many requests a second, from a moment on."""
+    """A rate of requests per second, from the time `at` on."""
 
     at: float
     rate: float
@@ -27,48 +26,48 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Trouble:
-    """What goes wrong with an account, in the words of the mock's faults, and when."""
+    """A fault of an account, in the mock's syntax, with its time."""
 
     account: str
     fault: str
     at: float
     lasts: float | None = None
-    """None for the rest of the drill."""
+    """Seconds; `None` for the rest of the drill."""
 
     def entry(self) -> dict[str, object]:
-        """Return it for the mock's timeline."""
+        """Return an entry of the mock's timeline."""
         span = {} if self.lasts is None else {"for": self.lasts}
         return {"at": self.at, "account": self.account, "fault": self.fault, **span}
 
     def is_on(self, second: float) -> bool:
-        """Whether the account is in trouble at that second."""
+        """Whether the fault is active at `second`."""
         return self.at <= second and (self.lasts is None or second < self.at + self.lasts)
 
 
 def total(accounts: Iterable[Account]) -> float:
-    """Return how many requests a second the accounts bear together."""
+    """Return the requests per second that all accounts accept together."""
     return sum(account.rpm for account in accounts) / MINUTE
 
 
 def living(accounts: Sequence[Account], troubles: Sequence[Trouble], share: float) -> list[Stretch]:
-    """Return a load of that share of what those accounts bear that are alive at each moment.
+    """Return a load of the share `share` of the capacity of healthy accounts at each moment.
 
-    An account with a quota counts for nothing, before it is used up and after it is reset: how fast it is used is for
-    the router to choose, and that an early reset is seen at all is more than anybody could ask.
+    Accounts with a quota do not count: the router decides how fast to use it, and no router has to notice an early
+    reset.
     """
     moments = {0.0}
     for trouble in troubles:
         moments |= {trouble.at} | (set() if trouble.lasts is None else {trouble.at + trouble.lasts})
-    found = []
+    stretches = []
     for moment in sorted(moments):
         dead = {trouble.account for trouble in troubles if trouble.is_on(moment)}
         alive = [account for account in accounts if account.name not in dead and not account.quota]
-        found.append(Stretch(moment, share * total(alive)))
-    return found
+        stretches.append(Stretch(moment, share * total(alive)))
+    return stretches
 
 
 def times(stretches: Sequence[Stretch], seconds: float) -> list[float]:
-    """Return when each request is due, in seconds from the beginning."""
+    """Return the time of each request, in seconds from the beginning."""
     return list(_times(stretches, seconds))
 
 
@@ -80,5 +79,5 @@ def _times(stretches: Sequence[Stretch], seconds: float) -> Iterator[float]:
         while due < ends:
             yield due
             due += 1.0 / stretch.rate
-        # What was still owed when the rate changed is not forgotten.
+        # The fraction of a request that was due when the rate changed is carried over.
         owed = max(0.0, 1.0 - (due - ends) * stretch.rate) if ends > stretch.at else owed

@@ -1,8 +1,8 @@
-"""How many rows the journal loses when its process is killed, or when the power fails.
+"""Records that the journal loses when its process is killed, or when the power fails.
 
-A process that is killed takes what waited in its memory. A loss of power takes besides what was written and not yet on
-the disk: of a file with a write-ahead log that is, where the disk is not waited for, the log since it was last brought
-into the file; so what is counted then is what the file holds without its log.
+A killed process loses what is in its memory. A power failure also loses what was written but not synced: for a file
+with a write-ahead log and `synchronous=normal`, the log since the last checkpoint. So a power failure is simulated by
+reading the file without its log.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RATE, LEAST_SECONDS, MOST_SECONDS = 2_000, 6.0, 10.0
-# A figure is compared by factors, which know no zero.
+# Values are compared by factors, which must not be zero.
 LEAST = 1.0
 COUNT = "SELECT count(*) FROM evenkeel_journal"
 OFFERS = """
@@ -38,9 +38,9 @@ from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.settings import JournalSettings, Synchronous
 
 path, shared, synchronous, together, rate = sys.argv[1:]
-terms = JournalSettings(batch_size=int(together), retention=0.0)
-journal = Journal(SqliteStore(Path(path), synchronous=Synchronous(synchronous)), None, terms, writer=1)
-one = row(0)
+settings = JournalSettings(batch_size=int(together), retention=0.0)
+journal = Journal(SqliteStore(Path(path), synchronous=Synchronous(synchronous)), None, settings, writer=1)
+record = row(0)
 with open(shared, "r+b") as file:
     offered, number = mmap.mmap(file.fileno(), 8), 0
     began = time.perf_counter()
@@ -48,29 +48,29 @@ with open(shared, "r+b") as file:
         while number < (time.perf_counter() - began) * int(rate):
             number += 1
             struct.pack_into("q", offered, 0, number)
-            journal.append(one)
+            journal.append(record)
         time.sleep(0.001)
 """
 
 
 def lost(seed: int, *, synchronous: str = "normal", together: int = 500, power: bool = False) -> float:
-    """Return how many of 2,000 rows a second are lost, and one more, when the process is killed after some seconds.
+    """Return one plus the number of lost records when a process that gets 2,000 records a second is killed.
 
-    `power` counts what is on the disk for certain: without the log, unless the disk is waited for after each batch.
+    `together` is the size of a batch. `power` simulates a power failure.
     """
-    with folder(on_disk=True) as place:
-        path, shared = place / "journal.db", place / "offered"
+    with folder(on_disk=True) as directory:
+        path, shared = directory / "journal.db", directory / "offered"
         shared.write_bytes(bytes(8))
         arguments = [path, shared, synchronous, together, RATE]
         offering = subprocess.Popen([sys.executable, "-c", OFFERS, *map(str, arguments)])
         try:
             with shared.open("r+b") as file, closing(mmap.mmap(file.fileno(), 8)) as offered:
-                # At any moment between two flushes, and between two times that the log is brought into the file.
+                # At a random time between two batches and between two checkpoints.
                 wanted = RATE * random.Random(seed).uniform(LEAST_SECONDS, MOST_SECONDS)
                 while struct.unpack_from("q", offered)[0] < wanted:
                     if offering.poll() is not None:
-                        what = f"The process that offers rows ended with {offering.returncode}."
-                        raise RigFailure(what, hint="What it wrote last, above, says why.")
+                        what = f"The process that writes records ended with {offering.returncode}."
+                        raise RigFailure(what, hint="See its last output, above.")
                     time.sleep(0.002)
                 offering.send_signal(signal.SIGKILL)
                 offering.wait()
@@ -79,7 +79,7 @@ def lost(seed: int, *, synchronous: str = "normal", together: int = 500, power: 
             offering.kill()
             offering.wait()
         if power and synchronous == "normal":
-            path = shutil.copyfile(path, place / "alone.db")
+            path = shutil.copyfile(path, directory / "alone.db")
         return float(number - _rows(path)) + LEAST
 
 
@@ -88,5 +88,5 @@ def _rows(path: Path) -> int:
         try:
             return int(file.execute(COUNT).fetchone()[0])
         except sqlite3.OperationalError:
-            # Not even the table has come into the file.
+            # Not even the table is in the file.
             return 0

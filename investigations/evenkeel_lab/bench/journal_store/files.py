@@ -1,7 +1,7 @@
-"""What keeping rows costs, in microseconds for each: ways to read and to write files of SQLite, and tables of Postgres.
+"""Microseconds per row of several ways to read and write SQLite files.
 
-Each is a function that is called with a seed, as an arm of an investigation is; `evenkeel bench store` calls the same.
-A file lies in memory where it is the code that is to be compared, and on a disk where it is the disk.
+Each way is a function with a seed, which can be an arm of an investigation; `evenkeel bench store` calls them too.
+Files are in memory to compare code, and on a disk to compare its effect.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ MODES = {"wal": "PRAGMA journal_mode = WAL", "delete": "PRAGMA journal_mode = DE
 
 @contextmanager
 def folder(*, on_disk: bool) -> Iterator[Path]:
-    """Make a folder for files, on the disk or in memory, and remove it."""
-    place = MEMORY if MEMORY.is_dir() and not on_disk else None
-    with tempfile.TemporaryDirectory(prefix="evenkeel-store-", dir=place) as name:
+    """Make a temporary folder on the disk or in memory."""
+    parent = MEMORY if MEMORY.is_dir() and not on_disk else None
+    with tempfile.TemporaryDirectory(prefix="evenkeel-store-", dir=parent) as name:
         yield Path(name)
 
 
 def connected(path: Path, mode: str, synchronous: str) -> sqlite3.Connection:
-    """Open a file with a table in it."""
+    """Open a file with a table."""
     connection = sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)
     connection.execute(MODES[mode])
     connection.execute(f"PRAGMA synchronous = {synchronous}")
@@ -52,7 +52,7 @@ def connected(path: Path, mode: str, synchronous: str) -> sqlite3.Connection:
 
 
 def filled(path: Path, mode: str, synchronous: str = "normal") -> sqlite3.Connection:
-    """Open a file with a thousand rows in it, all of which have been read."""
+    """Open a file with a thousand rows, all in the connection's cache."""
     connection = connected(path, mode, synchronous)
     connection.execute("BEGIN")
     connection.executemany(PUT, [("m", TEXT, float(number)) for number in range(ROWS)])
@@ -61,19 +61,19 @@ def filled(path: Path, mode: str, synchronous: str = "normal") -> sqlite3.Connec
 
 
 def warm(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """Read all there is, so that it lies in the connection's own cache."""
+    """Read all rows, so that they are in the connection's cache."""
     connection.execute("SELECT * FROM runs").fetchall()
     return connection
 
 
-def per_operation(operation: Callable[[int], object], several: Sequence[int]) -> float:
-    """Return how many microseconds it takes for each of several, after a few that do not count."""
-    for one in several[: max(len(several) // 10, 1)]:
-        operation(one)
+def per_operation(operation: Callable[[int], object], arguments: Sequence[int]) -> float:
+    """Return the mean microseconds of `operation` over `arguments`, after a warm-up with a tenth of them."""
+    for argument in arguments[: max(len(arguments) // 10, 1)]:
+        operation(argument)
     began = time.perf_counter()
-    for one in several:
-        operation(one)
-    return (time.perf_counter() - began) / len(several) * MICROSECONDS
+    for argument in arguments:
+        operation(argument)
+    return (time.perf_counter() - began) / len(arguments) * MICROSECONDS
 
 
 def _ids(seed: int) -> list[int]:
@@ -82,66 +82,66 @@ def _ids(seed: int) -> list[int]:
 
 def read(seed: int, *, mode: str = "wal", on_disk: bool = False) -> float:
     """Read rows one by one through one connection."""
-    with folder(on_disk=on_disk) as place, closing(filled(place / "f.db", mode)) as connection:
-        return per_operation(lambda one: connection.execute(GET, (one,)).fetchone(), _ids(seed))
+    with folder(on_disk=on_disk) as directory, closing(filled(directory / "f.db", mode)) as connection:
+        return per_operation(lambda number: connection.execute(GET, (number,)).fetchone(), _ids(seed))
 
 
 def write(
     seed: int, *, mode: str = "wal", synchronous: str = "normal", on_disk: bool = False, rows: int = OPERATIONS
 ) -> float:
-    """Write so many rows one by one, each a transaction."""
-    several = range(seed, seed + rows)
-    with folder(on_disk=on_disk) as place, closing(filled(place / "f.db", mode, synchronous)) as connection:
-        return per_operation(lambda one: connection.execute(PUT, ("m", TEXT, float(one))), several)
+    """Write rows one by one, each in its own transaction."""
+    numbers = range(seed, seed + rows)
+    with folder(on_disk=on_disk) as directory, closing(filled(directory / "f.db", mode, synchronous)) as connection:
+        return per_operation(lambda number: connection.execute(PUT, ("m", TEXT, float(number))), numbers)
 
 
 def read_lent(seed: int, *, mode: str = "wal", on_disk: bool = False) -> float:
-    """Read rows one by one, each through a connection that a pool of ten lends."""
-    with folder(on_disk=on_disk) as place, ExitStack() as stack:
-        filled(place / "f.db", mode).close()
+    """Read rows one by one, each through a connection from a pool of ten."""
+    with folder(on_disk=on_disk) as directory, ExitStack() as stack:
+        filled(directory / "f.db", mode).close()
         pool: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
         for _ in range(POOL):
-            pool.put(warm(stack.enter_context(closing(connected(place / "f.db", mode, "normal")))))
+            pool.put(warm(stack.enter_context(closing(connected(directory / "f.db", mode, "normal")))))
 
-        def asked(one: int) -> None:
+        def read_row(number: int) -> None:
             connection = pool.get()
             try:
-                connection.execute(GET, (one,)).fetchone()
+                connection.execute(GET, (number,)).fetchone()
             finally:
                 pool.put(connection)
 
-        return per_operation(asked, _ids(seed))
+        return per_operation(read_row, _ids(seed))
 
 
 def read_at_once(seed: int, *, threads: int = 10, mode: str = "wal", on_disk: bool = False) -> float:
-    """Read rows from several threads, each with a connection of its own, until all have been read."""
-    several = _ids(seed)
-    parts = [several[start::threads] for start in range(threads)]
-    with folder(on_disk=on_disk) as place, ExitStack() as stack:
-        filled(place / "f.db", mode).close()
-        # One after the other: who opens a file while others do is refused at times, whatever its patience.
-        mine = [warm(stack.enter_context(closing(connected(place / "f.db", mode, "normal")))) for _ in parts]
+    """Read rows from several threads, each with its own connection."""
+    all_ids = _ids(seed)
+    parts = [all_ids[start::threads] for start in range(threads)]
+    with folder(on_disk=on_disk) as directory, ExitStack() as stack:
+        filled(directory / "f.db", mode).close()
+        # One after the other: opening a file concurrently fails at times, whatever the timeout.
+        connections = [warm(stack.enter_context(closing(connected(directory / "f.db", mode, "normal")))) for _ in parts]
         ready = threading.Barrier(threads + 1)
 
         def work(connection: sqlite3.Connection, ids: list[int]) -> None:
             ready.wait()
-            for one in ids:
-                connection.execute(GET, (one,)).fetchone()
+            for number in ids:
+                connection.execute(GET, (number,)).fetchone()
 
         with ThreadPoolExecutor(threads) as pool:
-            working = [pool.submit(work, connection, ids) for connection, ids in zip(mine, parts, strict=True)]
+            working = [pool.submit(work, connection, ids) for connection, ids in zip(connections, parts, strict=True)]
             ready.wait()
             began = time.perf_counter()
-            for one in working:
-                one.result()
-            return (time.perf_counter() - began) / len(several) * MICROSECONDS
+            for thread in working:
+                thread.result()
+            return (time.perf_counter() - began) / len(all_ids) * MICROSECONDS
 
 
 def write_in(seed: int, *, transaction: str = "immediate", size: int = 100, on_disk: bool = False) -> float:
-    """Write rows some at a time: in a transaction that is immediate or deferred, or in none, each by itself."""
+    """Write rows in batches: in an immediate or deferred transaction, or each in its own (`none`)."""
     batches = range(max(OPERATIONS // size, LEAST_BATCHES))
     rows = [("m", TEXT, float(seed))] * size
-    with folder(on_disk=on_disk) as place, closing(connected(place / "f.db", "wal", "normal")) as connection:
+    with folder(on_disk=on_disk) as directory, closing(connected(directory / "f.db", "wal", "normal")) as connection:
 
         def write_some(_: int) -> None:
             if transaction != "none":
@@ -155,7 +155,7 @@ def write_in(seed: int, *, transaction: str = "immediate", size: int = 100, on_d
 
 
 def row(number: int, writer: int = 1) -> RequestRecord:
-    """Return a row of the journal as it is in practice."""
+    """Return a typical record of the journal."""
     return RequestRecord(
         writer=writer,
         number=number,
@@ -181,29 +181,29 @@ def row(number: int, writer: int = 1) -> RequestRecord:
 def write_twice(
     seed: int, *, how: str = "one", size: int = 1, synchronous: str = "normal", on_disk: bool = False
 ) -> float:
-    """Write rows of the journal into one store, or into two: in turn (sequential), or at once (parallel)."""
+    """Write records of the journal to one store, or to two of them: sequentially or in parallel."""
     batches = range(max(OPERATIONS // size, LEAST_BATCHES))
-    with folder(on_disk=on_disk) as place, ExitStack() as stack, ThreadPoolExecutor(1) as pool:
+    with folder(on_disk=on_disk) as directory, ExitStack() as stack, ThreadPoolExecutor(1) as pool:
         stores = [
-            stack.enter_context(closing(SqliteStore(place / f"{name}.db", synchronous=Synchronous(synchronous))))
+            stack.enter_context(closing(SqliteStore(directory / f"{name}.db", synchronous=Synchronous(synchronous))))
             for name in ("first", "second")
         ]
-        records = [[row(seed + batch * size + one) for one in range(size)] for batch in range(2 * len(batches))]
+        records = [[row(seed + batch * size + number) for number in range(size)] for batch in range(2 * len(batches))]
         taken = iter(records)
 
         def write_some(_: int) -> None:
-            some = next(taken)
+            batch_of_records = next(taken)
             if how == "parallel":
-                other = pool.submit(stores[1].write, some)
-                stores[0].write(some)
+                other = pool.submit(stores[1].write, batch_of_records)
+                stores[0].write(batch_of_records)
                 other.result()
                 return
-            stores[0].write(some)
+            stores[0].write(batch_of_records)
             if how == "sequential":
-                stores[1].write(some)
+                stores[1].write(batch_of_records)
 
-        found = per_operation(write_some, batches) / size
+        cost = per_operation(write_some, batches) / size
         if how == "parallel":
-            # A connection is closed by the thread that has opened it.
+            # A connection has to be closed by the thread that opened it.
             pool.submit(stores[1].close).result()
-    return found
+    return cost

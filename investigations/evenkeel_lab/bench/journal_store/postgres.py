@@ -1,4 +1,4 @@
-"""What a row costs that is written to Postgres, way by way: a server is started for each measurement."""
+"""Cost of a row that is written to Postgres in several ways. Each measurement starts a server."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 SIZE, BATCHES, WARM_UPS = 100, 20, 3
-VALUES = ", ".join(f"${place}::{kind}" for place, kind in enumerate(COLUMN_TYPES, 1))
+VALUES = ", ".join(f"${number}::{kind}" for number, kind in enumerate(COLUMN_TYPES, 1))
 INSERT = f"INSERT INTO {SCHEMA}.{TABLE} ({COLUMN_NAMES}) VALUES ({VALUES})"
 
 
 def write(seed: int, *, way: str = "unnest", waits: bool = True) -> float:
-    """Return how many microseconds a row costs of a hundred that are written in one of the ways below.
+    """Return the microseconds per row of a batch of a hundred, written in one of `WAYS`.
 
-    `waits` says whether each commit waits for the disk.
+    `waits`: whether each commit waits for the disk.
     """
     return asyncio.run(_written(seed, way, waits=waits)) * MICROSECONDS
 
@@ -47,10 +47,10 @@ async def _written(seed: int, way: str, *, waits: bool) -> float:
             await connection.execute(f"{CREATE_SCHEMA}; {CREATE}")
             seconds = 0.0
             for batch in range(WARM_UPS + BATCHES):
-                some = [row(seed + batch * SIZE + one) for one in range(SIZE)]
-                told = [(*each[:TIME], to_datetime(each.time), *each[TIME + 1 :]) for each in some]
+                records = [row(seed + batch * SIZE + number) for number in range(SIZE)]
+                rows = [(*record[:TIME], to_datetime(record.time), *record[TIME + 1 :]) for record in records]
                 began = time.perf_counter()
-                await WAYS[way](connection, told)
+                await WAYS[way](connection, rows)
                 if batch >= WARM_UPS:
                     seconds += time.perf_counter() - began
         finally:
@@ -59,8 +59,8 @@ async def _written(seed: int, way: str, *, waits: bool) -> float:
 
 
 async def _rows(connection: Any, rows: list[tuple[Any, ...]]) -> None:
-    for one in rows:
-        await connection.execute(INSERT, *one)
+    for values in rows:
+        await connection.execute(INSERT, *values)
 
 
 async def _rows_together(connection: Any, rows: list[tuple[Any, ...]]) -> None:

@@ -1,8 +1,8 @@
-"""Whether keeping rows costs what it did: ratios of ways to read and write files, in memory, within one run.
+"""Cost ratios of ways to read and write files in memory, measured within one run.
 
-A ratio has a committed value, taken on a quiet machine, and may be worse than it by a fifth. A share is what the second
-of two ways costs more than the first: of that, the ratio of their costs may be, so that 0.16 passes up to 0.39. None of
-them is a time: those are each machine's own.
+Each ratio has a committed value of a quiet machine, and may be worse by a fifth. A share is the relative extra cost of
+the second way: its bound is a fifth more of the whole cost, so that 0.16 passes up to 0.39. No metric is a time,
+because times differ from machine to machine.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ BATCH = 100
 
 @dataclass(frozen=True)
 class Ratio:
-    """Two ways to do the same."""
+    """A ratio of the costs of two ways to do the same."""
 
     name: str
     usual: float
-    """What it was on a quiet machine."""
+    """Its value on a quiet machine."""
     about: str
     first: Callable[[int], float]
     second: Callable[[int], float]
 
     @property
     def is_share(self) -> bool:
-        """Whether it tells how much more the second costs than the first, and not how many times as fast it is."""
+        """Whether the metric is the relative extra cost of the second way, and not a speed-up."""
         return self.name.endswith("_share")
 
     def of(self, first: float, second: float) -> float:
-        """Return it of two times."""
+        """Return the metric of two times."""
         return second / first - 1 if self.is_share else first / second
 
     @property
     def bound(self) -> str:
-        """Return up to where it has not changed for the worse."""
-        # What costs more by a share costs that much of the whole: it is the whole that may grow by a fifth.
+        """The bound up to which it has not become worse."""
+        # The whole cost may grow by a fifth, not the extra cost.
         return f"<= {(1 + self.usual) * (1 + SLACK) - 1:.3g}" if self.is_share else f">= {self.usual * (1 - SLACK):.3g}"
 
 
@@ -81,7 +81,7 @@ RATIOS = (
     ),
     Ratio(
         "concurrent_read_ratio",
-        # 0.8 on a quiet machine, and less than half of that where others use its cores: threads wait for each other.
+        # 0.8 on a quiet machine, and less than half of that on a busy one: threads wait for each other.
         0.25,
         "one thread against ten, which share Python's lock",
         partial(read_at_once, threads=1),
@@ -91,30 +91,31 @@ RATIOS = (
 
 
 async def bench_store(steps: Steps) -> list[Metric]:
-    """Measure."""
-    return [*[await _ratio(steps, one) for one in RATIOS], await _rows(steps)]
+    """Measure all ratios, and return the metrics."""
+    return [*[await _measure(steps, ratio) for ratio in RATIOS], await _rows(steps)]
 
 
-async def _ratio(steps: Steps, one: Ratio) -> Metric:
-    with steps.step(f"{one.about}, {ROUNDS} times"):
-        pairs = [await asyncio.to_thread(_pair, one, seed) for seed in range(ROUNDS)]
-    # What each takes at best: the machine only ever adds to it.
+async def _measure(steps: Steps, ratio: Ratio) -> Metric:
+    with steps.step(f"{ratio.about}, {ROUNDS} times"):
+        pairs = [await asyncio.to_thread(_pair, ratio, seed) for seed in range(ROUNDS)]
+    # The minimum of each, because noise only adds time.
     first, second = (min(times) for times in zip(*pairs, strict=True))
-    return Metric(one.name, one.of(first, second), "", one.bound, f"{one.about}: {first:.1f} and {second:.1f} us")
+    return Metric(
+        ratio.name, ratio.of(first, second), "", ratio.bound, f"{ratio.about}: {first:.1f} and {second:.1f} us"
+    )
 
 
-def _pair(one: Ratio, seed: int) -> tuple[float, float]:
-    """Measure both, the one and the other first by turns."""
+def _pair(ratio: Ratio, seed: int) -> tuple[float, float]:
+    """Measure both ways, in alternating order."""
     if seed % 2:
-        second = one.second(seed)
-        return one.first(seed), second
-    return one.first(seed), one.second(seed)
+        second = ratio.second(seed)
+        return ratio.first(seed), second
+    return ratio.first(seed), ratio.second(seed)
 
 
 async def _rows(steps: Steps) -> Metric:
     with steps.step(f"the journal's own rows, {BATCH} at a time"):
-        found = [await asyncio.to_thread(write_twice, seed, size=BATCH) for seed in range(ROUNDS)]
+        in_batches = [await asyncio.to_thread(write_twice, seed, size=BATCH) for seed in range(ROUNDS)]
         alone = [await asyncio.to_thread(write_twice, seed, size=1) for seed in range(3)]
-    rows = (MICROSECONDS / statistics.median(some) for some in (found, alone))
-    batched, single = rows
+    batched, single = (MICROSECONDS / statistics.median(costs) for costs in (in_batches, alone))
     return Metric("batched_rows_per_second", batched, "/s", None, f"{single:,.0f}/s a row at a time")

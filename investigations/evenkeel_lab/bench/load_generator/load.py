@@ -1,7 +1,8 @@
-"""Whether the load tells the truth: of a provider that stands still for 1 % of the time; and of a million records.
+"""Correctness of the load generator with a provider that stalls for 1 % of the time, and the cost of a million records.
 
-While it stands still, whoever would have come waits. An open load sends what is due and counts from when it was due. A
-closed load's few users wait for their answers instead of asking on, and so most of the stall is never measured.
+During a stall, requests wait. An open load sends every request that is due and measures from its due time. The few
+users of a closed load wait for their answers and send nothing, so most of the stall is never measured (coordinated
+omission).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 RATE, SECONDS = 500.0, 60.0
 TOTAL = int(RATE * SECONDS)
 TTFT_MS = 20.0
-# So many that without a stall they ask as often as the open load does.
+# The number of users with which a closed load has the same rate without stalls.
 CLOSED_USERS = int(RATE * TTFT_MS / 1000)
 STALL_SECONDS, EVERY_SECONDS = 0.3, 30.0
 P999 = "p99.9"
@@ -43,7 +44,7 @@ MIB = 1024
 
 
 async def bench_load(steps: Steps) -> list[Metric]:
-    """Measure."""
+    """Measure, and return the metrics."""
     with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as name:
         folder = Path(name)
         async with mock(folder, folder, settings={"latency": {"ttft_ms": TTFT_MS}}) as provider:
@@ -57,13 +58,13 @@ async def bench_load(steps: Steps) -> list[Metric]:
         with steps.step("a million records: written, merged, summarised"):
             await asyncio.to_thread(make_records, folder / "million", MILLION)
             seconds, mib = await asyncio.to_thread(_summarise, folder / "million")
-    (step,), (other,) = opened.steps, closed.steps
-    found, missed = (one.calls["chat"].latency for one in (step, other))
+    (step,), (closed_step,) = opened.steps, closed.steps
+    latency, closed_latency = (measured.calls["chat"].latency for measured in (step, closed_step))
     assert step.lag is not None
     assert step.offered is not None
-    assert found is not None
-    assert missed is not None
-    told = f"injected: {truth:.1f} ms"
+    assert latency is not None
+    assert closed_latency is not None
+    note = f"injected: {truth:.1f} ms"
     return [
         Metric(
             "schedule_lag_p99_ms", step.lag.quantiles["p99"], "ms", "<= 10", f"p50 {step.lag.quantiles['p50']:.2f} ms"
@@ -71,17 +72,17 @@ async def bench_load(steps: Steps) -> list[Metric]:
         Metric("achieved_share", step.achieved / step.offered, "", ">= 0.99", f"{step.offered:.1f}/s offered"),
         Metric(
             "p999_error_share",
-            abs(found.quantiles[P999] / truth - 1),
+            abs(latency.quantiles[P999] / truth - 1),
             "",
             "<= 0.05",
-            f"{told}, open load: {found.quantiles[P999]:.1f} ms",
+            f"{note}, open load: {latency.quantiles[P999]:.1f} ms",
         ),
         Metric(
             "closed_loop_p999_error_share",
-            abs(missed.quantiles[P999] / truth - 1),
+            abs(closed_latency.quantiles[P999] / truth - 1),
             "",
             None,
-            f"{told}, closed load: {missed.quantiles[P999]:.1f} ms",
+            f"{note}, closed load: {closed_latency.quantiles[P999]:.1f} ms",
         ),
         Metric("merge_1m_seconds", seconds, "s", "<= 8", f"{MILLION:,} records, a tenth of them streams"),
         Metric("merge_1m_mib", mib, "MiB", "<= 1536"),
@@ -89,7 +90,7 @@ async def bench_load(steps: Steps) -> list[Metric]:
 
 
 def _stalls(url: str) -> float:
-    """Let the provider stand still again and again; return from when its seconds count, in nanoseconds."""
+    """Make the provider stall repeatedly. Return the start of its timeline in nanoseconds."""
     count = int(4 * SECONDS / EVERY_SECONDS)
     timeline = [{"at": (n + 0.5) * EVERY_SECONDS, "for": STALL_SECONDS, "fault": "stall"} for n in range(count)]
     answer = httpx.post(f"{url}/_mock/faults", json=timeline, trust_env=False)
@@ -97,13 +98,13 @@ def _stalls(url: str) -> float:
 
 
 async def _load(url: str, folder: Path, *, users: int = 1, **options: Any) -> Summary:
-    found = await asyncio.to_thread(run, "chat", url, (users,), options, folder, fleet=Fleet(), tell=lambda _: None)
-    assert found is not None
-    return found
+    summary = await asyncio.to_thread(run, "chat", url, (users,), options, folder, fleet=Fleet(), tell=lambda _: None)
+    assert summary is not None
+    return summary
 
 
 def _truth(folder: Path, began_ns: float) -> float:
-    """Return the p99.9, in ms, of what was injected at the times at which requests were due."""
+    """Return the p99.9 in milliseconds of the injected latencies at the times when requests were due."""
     intended = pq.read_table(folder / RECORDS, columns=["intended_ns"])["intended_ns"].to_numpy()
     second = (intended - began_ns) / NS % EVERY_SECONDS - EVERY_SECONDS / 2
     stalled = (second >= 0) & (second < STALL_SECONDS)
@@ -111,7 +112,7 @@ def _truth(folder: Path, began_ns: float) -> float:
 
 
 def _summarise(folder: Path) -> tuple[float, float]:
-    """Return how long `evenkeel summary` takes, and how much memory, as a user would run it."""
+    """Return the seconds and the MiB that `evenkeel summary` needs in its own process."""
     began = time.monotonic()
     with (folder / "out").open("wb") as out:
         argv = [sys.executable, "-m", "evenkeel_lab", "summary", str(folder), "--json"]

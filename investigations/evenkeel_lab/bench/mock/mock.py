@@ -1,4 +1,4 @@
-"""What the mock itself costs, beside a FastAPI server that gives the same answers, in alternating rounds."""
+"""Benchmark of the mock provider: CPU time per request and chunk, next to a FastAPI server."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def cpu_of_chunks(target: Server, streams: int) -> tuple[float, list[float
 
 
 async def bench_mock(steps: Steps) -> list[Metric]:
-    """Measure; the median of the rounds is what counts."""
+    """Measure, and return the metrics: medians of the rounds."""
     paced = ["evenkeel_mock", "--length", str(CHUNKS), "--gap-ms", str(GAP_MS), "--port"]
     with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""What most mocks are made of: the same answers from FastAPI on uvicorn.
+"""Reference for the mock provider: the same answers from FastAPI on uvicorn.
 
 `python -m evenkeel_lab.bench.mock.reference PORT`
 """
@@ -31,7 +31,7 @@ class Message(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """As far as the reference looks at it."""
+    """The fields of a request that the reference uses."""
 
     model: str
     messages: list[Message]
@@ -42,13 +42,13 @@ class ChatRequest(BaseModel):
 
 @app.get("/_mock/health")
 async def health() -> dict[str, bool]:
-    """Say that it is up."""
+    """Return that the server is up."""
     return {"ok": True}
 
 
 @app.post("/v1/chat/completions", response_model=None)
 async def chat(request: ChatRequest) -> dict[str, object] | StreamingResponse:
-    """Answer as a chat model would."""
+    """Answer like a chat model."""
     if request.stream:
         return StreamingResponse(events(request), media_type="text/event-stream")
     prompt = sum(len(message.content) for message in request.messages) // 4

@@ -1,4 +1,4 @@
-"""Records that no load has made: as many as are wanted, with a plan beside them, as a folder of a load holds them."""
+"""Synthetic records of a load, in a folder with a plan like that of a real load."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NS_PER_MS = 1_000_000
 
 
 def make_records(folder: Path, count: int, seed: int = 7, factor: float = 1.0) -> None:
-    """Write records of so many requests, a millisecond apart, a tenth of them streams."""
+    """Write records of `count` requests, a millisecond apart, a tenth of them streams."""
     folder.mkdir(parents=True, exist_ok=True)
     recorder = Recorder(folder)
     took = (np.random.default_rng(seed).lognormal(18, 0.5, count) * factor).astype(np.int64).tolist()

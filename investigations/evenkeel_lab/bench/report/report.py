@@ -1,4 +1,4 @@
-"""How long a report takes, from a million records to its last figure; and whether it is the same again."""
+"""Duration of a report, from a million records to its last figure, and whether it is reproducible."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MILLION = 1_000_000
 PAIRS = 24
 SLOWER = 1.1
-ASKED = {
+FIELDS = {
     "title": "A million requests",
     "question": "How long does a report take?",
     "hypothesis": "Less than a minute.",
@@ -40,14 +40,14 @@ ASKED = {
 
 
 async def bench_report(steps: Steps) -> list[Metric]:
-    """Measure."""
-    asked = Investigation.model_validate(ASKED)
-    planned = list(schedule(asked, PAIRS))
-    each = MILLION // sum(len(one.arms) for one in planned)
+    """Measure, and return the metrics."""
+    investigation = Investigation.model_validate(FIELDS)
+    planned = list(schedule(investigation, PAIRS))
+    each = MILLION // sum(len(scheduled.arms) for scheduled in planned)
     with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as name:
         folder = Path(name)
         store = Store(folder / "session")
-        store.begin("a_million", asked, replace(provenance("none"), dirty=False))
+        store.begin("a_million", investigation, replace(provenance("none"), dirty=False))
         with steps.step("a million records"):
             await asyncio.to_thread(_record, store, planned, each)
         with steps.step("merged, summarised, judged, rendered"):
@@ -56,33 +56,33 @@ async def bench_report(steps: Steps) -> list[Metric]:
             seconds = time.monotonic() - began
         with steps.step("rendered once more"):
             await asyncio.to_thread(render, gather(store), folder / "second")
-        first, second = (_contents(folder / place) for place in ("first", "second"))
-    told = f"{each * sum(len(one.arms) for one in planned):,} records of {PAIRS} pairs, {len(first)} files"
+        first, second = (_contents(folder / name) for name in ("first", "second"))
+    note = f"{each * sum(len(scheduled.arms) for scheduled in planned):,} records of {PAIRS} pairs, {len(first)} files"
     different = sum(first.get(path) != second.get(path) for path in first.keys() | second.keys())
     return [
-        Metric("report_1m_seconds", seconds, "s", "<= 60", told),
+        Metric("report_1m_seconds", seconds, "s", "<= 60", note),
         Metric("rerender_different_files", different, "", "<= 0", f"of {len(first)}"),
     ]
 
 
 def _record(store: Store, planned: list[ScheduledPair], each: int) -> None:
-    for meeting in planned:
-        for arm in meeting.arms:
-            make_records(store.folder_of(meeting, arm), each, meeting.seed, SLOWER if arm == "on" else 1.0)
+    for scheduled in planned:
+        for arm in scheduled.arms:
+            make_records(store.folder_of(scheduled, arm), each, scheduled.seed, SLOWER if arm == "on" else 1.0)
 
 
-def _render(store: Store, planned: list[ScheduledPair], place: Path) -> None:
-    for meeting in planned:
+def _render(store: Store, planned: list[ScheduledPair], name: Path) -> None:
+    for scheduled in planned:
         runs = []
-        for arm in meeting.arms:
-            records = store.folder / meeting.name / arm
+        for arm in scheduled.arms:
+            records = store.folder / scheduled.name / arm
             merge(records)
             summary = summarise(records)
             (step,) = summary.steps
             requests = sum(calls.requests for calls in step.calls.values())
             runs.append(Run(arm, 0, step.seconds, requests, metrics_of(summary)))
-        store.add(meeting, runs)
-    render(gather(store), place)
+        store.add(scheduled, runs)
+    render(gather(store), name)
 
 
 def _contents(folder: Path) -> dict[Path, bytes]:

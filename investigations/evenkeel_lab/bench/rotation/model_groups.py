@@ -1,6 +1,6 @@
-"""What choosing an account costs where there are many model groups, and what a whole request does.
+"""Cost of a pick with many model groups, and of a whole request.
 
-A pick is measured without a proxy, a request by a client that waits for each answer from one that nobody else asks.
+Picks are measured without a proxy, requests by the only client of a proxy, one after the other.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ ANSWER: dict[str, Any] = {"usage": {"prompt_tokens": 50, "completion_tokens": 30
 
 
 def pick(seed: int, *, groups: int = 3, accounts: int = 3, cached: bool = True, picks: int = PICKS) -> float:
-    """Return how many microseconds a pick takes, of requests that ask for any of the groups."""
-    several: dict[str, list[dict[str, Any]]] = {}
-    for one in unlimited_accounts(accounts, groups):
-        several.setdefault(one.group or MODEL, []).append(one.deployment(MODEL, "http://127.0.0.1:9/v1"))
+    """Return the microseconds of a pick; each request is for a random group."""
+    by_group: dict[str, list[dict[str, Any]]] = {}
+    for account in unlimited_accounts(accounts, groups):
+        by_group.setdefault(account.group or MODEL, []).append(account.deployment(MODEL, "http://127.0.0.1:9/v1"))
     chance = random.Random(seed)
     router = unwatched(RotationSettings(), chance)
     if not cached:
         router.candidates.lookup = router.candidates.resolve  # type: ignore[method-assign]
     first = int(picks * WARM_UP_SHARE)
-    asked = chance.choices(list(several), k=first + picks)
-    return asyncio.run(_picked(router, several, asked, first)) * MICROSECONDS
+    requested = chance.choices(list(by_group), k=first + picks)
+    return asyncio.run(_seconds_per_pick(router, by_group, requested, first)) * MICROSECONDS
 
 
 def saved(seed: int, *, groups: int = 3, accounts: int = 3) -> float:
-    """Return by how many microseconds a pick is shorter with what is remembered than without."""
-    known, anew = (pick(seed, groups=groups, accounts=accounts, cached=cached) for cached in (True, False))
-    return anew - known
+    """Return the microseconds that the cache of candidate sets saves per pick."""
+    cached, uncached = (pick(seed, groups=groups, accounts=accounts, cached=is_on) for is_on in (True, False))
+    return uncached - cached
 
 
 def unwatched(settings: RotationSettings, chance: random.Random) -> AccountRouter:
-    """Return a rotation of one event loop, without a proxy around it."""
+    """Return a rotation without a proxy and without an observer."""
     return AccountRouter(
         settings,
         clock=time.monotonic,
@@ -63,22 +63,23 @@ def unwatched(settings: RotationSettings, chance: random.Random) -> AccountRoute
 
 
 def request(seed: int, *, groups: int = 3, accounts: int = 3, ttft_ms: float = 10.0) -> float:
-    """Return how many microseconds a request takes through a proxy, of requests that ask for any of the groups."""
-    fleet_of_proxy = unlimited_accounts(accounts, groups)
-    # A name that stands for others is asked for by one of those.
-    models = sorted({one.group.replace("*", "chat") or MODEL for one in fleet_of_proxy})
-    asked = random.Random(seed).choices(models, k=FIRST_REQUESTS + REQUESTS)
-    subject = ProxySpec(rotation=Rotation.EVENKEEL, accounts=fleet_of_proxy)
-    return asyncio.run(_answered(subject, asked, {"seed": seed, "latency": {"ttft_ms": ttft_ms}})) * MICROSECONDS
+    """Return the microseconds of a request through a proxy; each request is for a random group."""
+    all_accounts = unlimited_accounts(accounts, groups)
+    # A wildcard group is requested by one of its models.
+    models = sorted({account.group.replace("*", "chat") or MODEL for account in all_accounts})
+    requested = random.Random(seed).choices(models, k=FIRST_REQUESTS + REQUESTS)
+    subject = ProxySpec(rotation=Rotation.EVENKEEL, accounts=all_accounts)
+    provider = {"seed": seed, "latency": {"ttft_ms": ttft_ms}}
+    return asyncio.run(_seconds_per_request(subject, requested, provider)) * MICROSECONDS
 
 
-async def _answered(subject: ProxySpec, asked: Sequence[str], provider: dict[str, Any]) -> float:
-    """Return how many seconds each of the requests took, without the first ones."""
+async def _seconds_per_request(subject: ProxySpec, requested: Sequence[str], provider: dict[str, Any]) -> float:
+    """Return the mean seconds of a request, without the first ones."""
     seconds = 0.0
     async with stack(Options(mock_settings=provider)) as ground, ground.proxy(subject) as proxy:
         headers = {"Authorization": f"Bearer {proxy.master_key}"}
         async with client(seconds=60, base_url=proxy.url, headers=headers) as sending:
-            for number, model in enumerate(asked):
+            for number, model in enumerate(requested):
                 body = {"model": model, "messages": [{"role": "user", "content": f"ahoy {number}"}]}
                 began = time.perf_counter()
                 answer = await sending.post("/v1/chat/completions", json=body)
@@ -91,25 +92,25 @@ async def _answered(subject: ProxySpec, asked: Sequence[str], provider: dict[str
     return seconds / REQUESTS
 
 
-async def _picked(
-    router: AccountRouter, several: dict[str, list[dict[str, Any]]], asked: Sequence[str], first: int
+async def _seconds_per_pick(
+    router: AccountRouter, by_group: dict[str, list[dict[str, Any]]], requested: Sequence[str], first: int
 ) -> float:
-    """Return how many seconds each of the picks took, without the first ones."""
+    """Return the mean seconds of a pick, without the first ones."""
 
     async def request(number: int, model: str) -> Any:
         # LiteLLM makes a new list for each request.
-        candidates = list(several[model])
+        candidates = list(by_group[model])
         began = time.perf_counter()
-        found = await router.pick(model, candidates, MESSAGES, {"litellm_call_id": f"call-{number}"})
+        picked = await router.pick(model, candidates, MESSAGES, {"litellm_call_id": f"call-{number}"})
         took = time.perf_counter() - began
-        assert isinstance(found, Pick)
+        assert isinstance(picked, Pick)
         return {**ANSWER, "took": took}
 
     seconds = 0.0
-    for number, model in enumerate(asked):
-        # A task for each, whose end is the answer to it.
+    for number, model in enumerate(requested):
+        # The end of a request's task is the end of the request.
         answer = await asyncio.create_task(request(number, model))
         await asyncio.sleep(0)
         if number >= first:
             seconds += answer["took"]
-    return seconds / (len(asked) - first)
+    return seconds / (len(requested) - first)

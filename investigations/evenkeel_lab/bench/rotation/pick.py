@@ -1,4 +1,4 @@
-"""What a pick costs, and how that grows with the number of accounts; LiteLLM's own choice beside it."""
+"""Cost of a pick by the number of accounts, next to LiteLLM's own strategies."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ SELECTION = Path(__file__).with_name("pick_worker.py")
 SIZES = (10, 100, 1_000, 10_000)
 STOCK_SIZES = (10, 1_000)
 BOUNDS = {1_000: "<= 100"}
-# With new dictionaries for every request, as LiteLLM makes them since 1.110.
+# With new dictionaries for every request, as in LiteLLM 1.110 and newer.
 NEW_SIZES = (10, 1_000)
 STOCK = ("simple-shuffle", "latency-based-routing", "usage-based-routing-v2")
-# In turn: what else the machine does meets some of them, and all who are measured alike.
+# Rounds of all processes alternate, so that noise meets all of them alike.
 ROUNDS = 8
 LONGEST_LINE = 2**20
 
 
 async def bench_rotation(steps: Steps) -> list[Metric]:
-    """Measure."""
+    """Measure picks in alternating rounds, and return the metrics."""
     async with AsyncExitStack() as stack:
-        with steps.step("a process for each number of accounts, and one for LiteLLM's own choice"):
+        with steps.step("a process for each number of accounts, and one for LiteLLM's strategies"):
             ours = [[str(size)] for size in SIZES]
             ours += [[f"new:{size}"] for size in NEW_SIZES]
             stock = [f"{strategy}:{size}" for strategy in STOCK for size in STOCK_SIZES]
-            takers = [await stack.enter_async_context(_taker(names)) for names in (*ours, [*stock, "fixed"])]
-            versions = [(await taker.told())["litellm"] for taker in takers]
+            workers = [await stack.enter_async_context(_worker(names)) for names in (*ours, [*stock, "fixed"])]
+            versions = [(await worker.read_line())["litellm"] for worker in workers]
         with steps.step("picks among 10 to 10,000 accounts, ours and LiteLLM's in turn"):
             rounds: dict[str, list[dict[str, Any]]] = defaultdict(list)
             for _ in range(ROUNDS):
-                for taker in takers:
-                    for name, told in (await taker.round()).items():
-                        rounds[name].append(told)
+                for worker in workers:
+                    for name, result in (await worker.round()).items():
+                        rounds[name].append(result)
     return metrics(rounds, versions[0])
 
 
 def metrics(rounds: Mapping[str, Sequence[Mapping[str, Any]]], version: str) -> list[Metric]:
-    """Return the figures of what was timed: of each round's quantile, the median over the rounds."""
-    picks = {name: [one["picks"] for one in told] for name, told in rounds.items()}
+    """Return the metrics: medians over the rounds of each round's quantile."""
+    picks = {name: [result["picks"] for result in results] for name, results in rounds.items()}
     p50 = {size: quantile(picks[str(size)], 0.5) for size in SIZES}
     stock = {size: {name: pooled(picks[f"{name}:{size}"], 0.99) for name in STOCK} for size in STOCK_SIZES}
     return [
@@ -64,7 +64,7 @@ def metrics(rounds: Mapping[str, Sequence[Mapping[str, Any]]], version: str) -> 
                 "us",
                 BOUNDS.get(size),
                 f"p50 {p50[size]:.0f}; all rounds together {pooled(picks[str(size)], 0.99):.0f}; "
-                f"{_beside(rounds[str(size)])}",
+                f"{_note(rounds[str(size)])}",
             )
             for size in SIZES
         ),
@@ -87,19 +87,19 @@ def metrics(rounds: Mapping[str, Sequence[Mapping[str, Any]]], version: str) -> 
             quantile(picks["fixed"], 0.99),
             "us",
             None,
-            f"the same work each time, p50 {quantile(picks['fixed'], 0.5):.0f}: so much of the spread is the machine's",
+            f"the same work each time, p50 {quantile(picks['fixed'], 0.5):.0f}: its spread is the machine's",
         ),
     ]
 
 
 def _of_new_dictionaries(rounds: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Metric]:
-    """Return the figures of requests that come with new dictionaries each."""
-    told = {size: rounds[f"new:{size}"] for size in NEW_SIZES}
-    picks = {size: [one["picks"] for one in told[size]] for size in NEW_SIZES}
+    """Return the metrics of requests with new dictionaries."""
+    results = {size: rounds[f"new:{size}"] for size in NEW_SIZES}
+    picks = {size: [result["picks"] for result in results[size]] for size in NEW_SIZES}
     p50 = {size: quantile(picks[size], 0.5) for size in NEW_SIZES}
     largest = max(NEW_SIZES)
-    number = sum(len(one) for one in picks[largest][1:])
-    resident = [one["resident_mib"] for one in told[largest]]
+    number = sum(len(timings) for timings in picks[largest][1:])
+    resident = [result["resident_mib"] for result in results[largest]]
     return [
         Metric(
             f"pick_p99_us_{largest}_new_dicts",
@@ -126,49 +126,49 @@ def _of_new_dictionaries(rounds: Mapping[str, Sequence[Mapping[str, Any]]]) -> l
 
 
 def quantile(rounds: Sequence[Sequence[float]], share: float) -> float:
-    """Return the median over rounds of a quantile of each."""
-    return float(np.median([np.quantile(one, share) for one in rounds]))
+    """Return the median over rounds of each round's quantile."""
+    return float(np.median([np.quantile(timings, share) for timings in rounds]))
 
 
 def pooled(rounds: Sequence[Sequence[float]], share: float) -> float:
-    """Return a quantile of all of them together, of rounds that are too short for one of their own."""
-    return float(np.quantile(np.concatenate([np.asarray(one) for one in rounds]), share))
+    """Return a quantile of all rounds together, for rounds that are too short for one of their own."""
+    return float(np.quantile(np.concatenate([np.asarray(timings) for timings in rounds]), share))
 
 
-def _beside(rounds: Sequence[Mapping[str, Any]]) -> str:
-    """Say what snapshots cost, and how often there was no account."""
-    number = sum(len(one["picks"]) for one in rounds)
-    each = sum(one["rebuild_seconds"] for one in rounds) * 1e6 / number
-    refused = sum(one["refused"] for one in rounds)
-    return f"snapshots, between requests: {each:.1f} a pick" + (f"; {refused:,} refused" if refused else "")
+def _note(rounds: Sequence[Mapping[str, Any]]) -> str:
+    """Return a note with the cost of snapshots and the number of requests without an account."""
+    number = sum(len(result["picks"]) for result in rounds)
+    each = sum(result["rebuild_seconds"] for result in rounds) * 1e6 / number
+    rejected = sum(result["refused"] for result in rounds)
+    return f"snapshots, between requests: {each:.1f} a pick" + (f"; {rejected:,} rejected" if rejected else "")
 
 
-class _Taker:
-    """A process that takes picks."""
+class _Worker:
+    """A process that times picks."""
 
     def __init__(self, child: asyncio.subprocess.Process, errors: IO[bytes]) -> None:
         self._child, self._errors = child, errors
 
     async def round(self) -> dict[str, Any]:
-        """Have it take some, and return what it tells of them."""
+        """Make the process run a round, and return its results."""
         assert self._child.stdin is not None
         self._child.stdin.write(b"\n")
-        return await self.told()
+        return await self.read_line()
 
-    async def told(self) -> dict[str, Any]:
-        """Return what it tells next."""
+    async def read_line(self) -> dict[str, Any]:
+        """Read the next line of its output."""
         assert self._child.stdout is not None
         line = await self._child.stdout.readline()
         if not line:
             self._errors.seek(0)
             last = self._errors.read().decode(errors="replace").strip().rpartition("\n")[2]
-            raise RigFailure(f"The picks could not be timed: {last[:200]}", hint="make setup, then again.")
+            raise RigFailure(f"The picks could not be timed: {last[:200]}", hint="Run make setup, and try again.")
         result: dict[str, Any] = json.loads(line)
         return result
 
 
 @asynccontextmanager
-async def _taker(names: Sequence[str]) -> AsyncIterator[_Taker]:
+async def _worker(names: Sequence[str]) -> AsyncIterator[_Worker]:
     with TemporaryFile() as errors:
         child = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -180,7 +180,7 @@ async def _taker(names: Sequence[str]) -> AsyncIterator[_Taker]:
             limit=LONGEST_LINE,
         )
         try:
-            yield _Taker(child, errors)
+            yield _Worker(child, errors)
         finally:
             if child.returncode is None:
                 child.kill()

@@ -1,11 +1,11 @@
-"""What the choice of an account costs, ours and LiteLLM's own, on the same deployments; a round for each line of stdin.
+"""Time picks of our rotation and of LiteLLM's strategies on the same deployments: a round for each line of stdin.
 
-`selection.py 1000` times ours among so many, `selection.py new:1000` the same where each request comes with new
-dictionaries, as LiteLLM makes them since 1.110, and `selection.py simple-shuffle:1000` LiteLLM's. Each is a process,
-because the lab imports no LiteLLM, and no proxy has the memory of another. Ours is the hook that LiteLLM calls, each
-request in a task of its own, with sticky sessions, limits, caps and holds on, at nine tenths of what the accounts bear:
-in a clock of its own, or ten thousand accounts would need ten thousand requests a second. Snapshots are made between
-the picks, as they are between the requests of a proxy, and timed apart.
+`pick_worker.py 1000` times ours among 1,000 accounts, `pick_worker.py new:1000` the same with new dictionaries for each
+request, as in LiteLLM 1.110 and newer, and `pick_worker.py simple-shuffle:1000` LiteLLM's strategy. Each runs in its
+own process, because the lab does not import LiteLLM. Ours is the hook that LiteLLM calls, each request in its own task,
+with sessions, limits and cooldowns, at 90 % of the accounts' capacity. The clock is simulated: in real time, ten
+thousand accounts would need ten thousand requests a second. Snapshots are made between the picks, as in a proxy, and
+timed separately.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from litellm_evenkeel.support.error_log import ErrorReporter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Or it asks the internet for prices.
+# Else LiteLLM fetches prices from the internet.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 litellm = importlib.import_module("litellm")
 litellm_callback = importlib.import_module("litellm_evenkeel.rotation.litellm_callback")
 
-# Long enough for sixty picks to be slower than the 99th percentile, and for the first ones, which find what others have
-# left in the processor's caches, to be few among these.
+# Sixty picks of a round are slower than its 99th percentile. The first picks, with the processor's caches still full of
+# other data, are few among these.
 PICKS, STOCK_PICKS = 6_144, 24
-# Making new dictionaries takes far longer than a pick. Over all rounds these are 20,480 picks.
+# New dictionaries take far longer than a pick. All rounds together have 20,480 picks.
 NEW_PICKS = 2_560
 NEW = "new"
 WARM_UPS, FIXED = 3_200, 700
-# So many requests come at once, in one turn of the loop.
+# Requests that arrive at once, in one iteration of the loop.
 BURST = 16
-# One in five hundred requests fails, and holds its account for two seconds: one account in twenty-five is held, and the
-# others bear what is asked for.
+# One in five hundred requests fails, with a cooldown of two seconds: one account in twenty-five is cooling down, and
+# the others have enough capacity.
 SHARE, SECONDS_AN_ANSWER, FAILING = 0.9, 0.2, 0.002
 SESSIONS_AN_ACCOUNT = 20
 CLIENTS = tuple(sha256(bytes([number])).hexdigest() for number in range(16))
@@ -64,14 +64,14 @@ SYSTEM = "You are a careful assistant. " * 60
 
 
 class TooMany(Exception):
-    """A refusal."""
+    """A rate limit error of a provider."""
 
     status_code = 429
     litellm_response_headers = {"retry-after": "2"}  # noqa: RUF012
 
 
 def deployments(number: int) -> list[dict[str, Any]]:
-    """Return so many, of accounts of unequal limits."""
+    """Return deployments of `number` accounts with different limits."""
     return [
         {
             "model_name": MODEL,
@@ -92,18 +92,18 @@ def deployments(number: int) -> list[dict[str, Any]]:
 
 
 class Rebuilds(Observer):
-    """Adds up what snapshots cost."""
+    """Observer that records the duration of snapshots."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
 
     def on_snapshot(self, seconds: float) -> None:
-        """Know of one."""
+        """Record a snapshot."""
         self.seconds.append(seconds)
 
 
 class Ours:
-    """The rotation, under a steady load."""
+    """Our rotation under a steady load."""
 
     picks = PICKS
 
@@ -111,7 +111,7 @@ class Ours:
         self._random = random.Random(number)
         self._deployments = deployments(number)
         self._now = 1_000_000.0
-        self._pause = 60 / sum(one["model_info"]["limits"]["rpm"] for one in self._deployments) / SHARE
+        self._pause = 60 / sum(deployment["model_info"]["limits"]["rpm"] for deployment in self._deployments) / SHARE
         self._rebuilds = Rebuilds()
         settings = RotationSettings(queue_timeout=0.0)
         account_router = AccountRouter(
@@ -122,69 +122,69 @@ class Ours:
             observer=self._rebuilds,
         )
         self._plugin = litellm_callback.AccountRotation_PROXY_(settings, account_router, ErrorReporter("rotation"))
-        self._under_way: deque[tuple[float, asyncio.Future[None]]] = deque()
+        self._in_flight: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._took: list[float] = []
         self._number = 0
-        self._refused = 0
+        self._rejected = 0
 
     async def warm(self) -> None:
-        """Come to what is usual."""
+        """Run requests until the state is typical."""
         await self.round(WARM_UPS)
 
     def beside(self) -> dict[str, float]:
-        """Return what there was beside the picks of the last round."""
-        seconds, refused = sum(self._rebuilds.seconds), self._refused
+        """Return further values of the last round: the seconds of snapshots, and the rejected requests."""
+        seconds, rejected = sum(self._rebuilds.seconds), self._rejected
         self._rebuilds.seconds.clear()
-        self._refused = 0
-        return {"rebuild_seconds": seconds, "refused": refused}
+        self._rejected = 0
+        return {"rebuild_seconds": seconds, "refused": rejected}
 
     async def round(self, picks: int | None = None) -> list[float]:
-        """Return how many microseconds each of about so many picks took."""
+        """Return the microseconds of each of about `picks` picks."""
         self._took = []
         for _ in range((picks or self.picks) // BURST):
             for _ in range(BURST):
                 task = asyncio.create_task(self._request())
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
-            # The picks, then what the ends of others bring.
+            # First the picks, then the ends of earlier requests.
             await asyncio.sleep(0)
-            while self._under_way and self._under_way[0][0] <= self._now:
-                self._under_way.popleft()[1].set_result(None)
+            while self._in_flight and self._in_flight[0][0] <= self._now:
+                self._in_flight.popleft()[1].set_result(None)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
         return self._took
 
     async def _request(self) -> dict[str, Any]:
-        """Make one request in a task of its own, as LiteLLM does."""
+        """Make a request."""
         self._now += self._pause
         self._number += 1
-        request, messages, candidates = self._asked(), self._messages(), self._listed()
+        request, messages, candidates = self._request_fields(), self._messages(), self._listed()
         began = time.perf_counter()
         try:
-            found = await self._plugin.async_filter_deployments(MODEL, candidates, messages, request)
+            candidates_left = await self._plugin.async_filter_deployments(MODEL, candidates, messages, request)
         except litellm.RateLimitError:
-            self._refused += 1
+            self._rejected += 1
             return ANSWER
         self._took.append((time.perf_counter() - began) * 1e6)
-        # A router lets go of its list here, too.
+        # A router frees its list here too.
         del candidates
         answered = asyncio.get_running_loop().create_future()
-        self._under_way.append((self._now + SECONDS_AN_ANSWER, answered))
+        self._in_flight.append((self._now + SECONDS_AN_ANSWER, answered))
         await answered
         if self._random.random() < FAILING:
-            await self._plugin.async_post_call_failure_deployment_hook(found[0], TooMany())
+            await self._plugin.async_post_call_failure_deployment_hook(candidates_left[0], TooMany())
         return ANSWER
 
     def _listed(self) -> list[dict[str, Any]]:
-        """Return the candidates as a router hands them out: a new list of the same dictionaries."""
+        """Return the candidates like LiteLLM's router: a new list of the same dictionaries."""
         return list(self._deployments)
 
     def _messages(self) -> list[dict[str, Any]]:
         text = "y" * self._random.choice(LENGTHS)
         return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}]
 
-    def _asked(self) -> dict[str, Any]:
+    def _request_fields(self) -> dict[str, Any]:
         session = self._random.randrange(SESSIONS_AN_ACCOUNT * len(self._deployments))
         client = self._random.choice(CLIENTS)
         return {
@@ -196,7 +196,7 @@ class Ours:
 
 
 class OursOfNewDictionaries(Ours):
-    """The rotation on a LiteLLM that makes new dictionaries, and new texts in them, for every request."""
+    """Our rotation on a LiteLLM that makes new dictionaries, with new strings, for every request."""
 
     picks = NEW_PICKS
 
@@ -205,13 +205,13 @@ class OursOfNewDictionaries(Ours):
         self._written = orjson.dumps(self._deployments)
 
     def beside(self) -> dict[str, float]:
-        """Return what there was beside the picks of the last round, and how much memory the process has now."""
+        """Return the values of `Ours`, and the resident memory of the process."""
         gc.collect()
         return {**super().beside(), "resident_mib": psutil.Process().memory_info().rss / 2**20}
 
     def _listed(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = orjson.loads(self._written)
-        return found
+        copied: list[dict[str, Any]] = orjson.loads(self._written)
+        return copied
 
 
 class Stock:
@@ -221,7 +221,7 @@ class Stock:
         self._router = litellm.Router(model_list=deployments(int(number)), routing_strategy=strategy)
 
     async def warm(self) -> None:
-        """Come to what is usual."""
+        """Run a round that is not timed."""
         await self.round()
 
     def beside(self) -> dict[str, float]:
@@ -229,8 +229,8 @@ class Stock:
         return {}
 
     async def round(self, picks: int = STOCK_PICKS) -> list[float]:
-        """Return how many microseconds each of so many picks took."""
-        found = []
+        """Return the microseconds of each of `picks` picks."""
+        took = []
         for number in range(picks):
             request = {"litellm_call_id": f"call-{number}", "metadata": {}}
             messages = [{"role": "user", "content": "y" * 400}]
@@ -238,32 +238,32 @@ class Stock:
                 await asyncio.sleep(0)
             began = time.perf_counter()
             await self._router.async_get_available_deployment(MODEL, request_kwargs=request, messages=messages)
-            found.append((time.perf_counter() - began) * 1e6)
-        return found
+            took.append((time.perf_counter() - began) * 1e6)
+        return took
 
 
 class Fixed:
-    """The same work each time, about as long as a pick: what of the spread is the machine's."""
+    """Constant work, about as long as a pick. Its spread is the machine's noise."""
 
     async def warm(self) -> None:
-        """Need nothing."""
+        """Do nothing."""
 
     def beside(self) -> dict[str, float]:
         """Return nothing."""
         return {}
 
     async def round(self) -> list[float]:
-        """Return how many microseconds it took each time."""
-        found = []
+        """Return the microseconds of each repetition."""
+        took = []
         for _ in range(PICKS):
             began = time.perf_counter()
             sum(number * 0.5 for number in range(FIXED))
-            found.append((time.perf_counter() - began) * 1e6)
-        return found
+            took.append((time.perf_counter() - began) * 1e6)
+        return took
 
 
-def taker(name: str) -> Ours | Stock | Fixed:
-    """Return what a name stands for."""
+def subject(name: str) -> Ours | Stock | Fixed:
+    """Return the subject of a name such as `1000`, `new:1000` or `simple-shuffle:1000`."""
     if name == "fixed":
         return Fixed()
     kind, _, number = name.rpartition(":")
@@ -273,18 +273,18 @@ def taker(name: str) -> Ours | Stock | Fixed:
 
 
 async def rounds(names: Sequence[str]) -> None:
-    """Do a round of each for each line that comes, and print how long its picks took."""
-    takers = {name: taker(name) for name in names}
-    for one in takers.values():
-        await one.warm()
-    say({"litellm": importlib.import_module("importlib.metadata").version("litellm")})
+    """Run a round of each subject for each line of stdin, and print its results."""
+    subjects = {name: subject(name) for name in names}
+    for each in subjects.values():
+        await each.warm()
+    write_line({"litellm": importlib.import_module("importlib.metadata").version("litellm")})
     for _ in sys.stdin:
-        say({name: {"picks": await one.round(), **one.beside()} for name, one in takers.items()})
+        write_line({name: {"picks": await each.round(), **each.beside()} for name, each in subjects.items()})
 
 
-def say(told: object) -> None:
-    """Print it for the bench to read."""
-    print(json.dumps(told), flush=True)  # noqa: T201 - that is what it is for
+def write_line(document: object) -> None:
+    """Write a line of JSON for the benchmark."""
+    print(json.dumps(document), flush=True)  # noqa: T201 - the protocol with the benchmark
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""Whether the verdicts hold what they promise: of simulated sessions, whose truth is known.
-
-Beside them, in the same run, what the usual methods say of sessions without any difference.
-"""
+"""Error rates of verdicts on simulated sessions, next to those of common methods on sessions without a difference."""
 
 from __future__ import annotations
 
@@ -24,11 +21,11 @@ if TYPE_CHECKING:
     from evenkeel_lab.stats import Verdict
 
     class HasPValue(Protocol):
-        """What every test of scipy's returns."""
+        """Result of a test of scipy."""
 
         @property
         def pvalue(self) -> Any:
-            """How probable it is that chance does so much."""
+            """The p-value."""
 
 
 SESSIONS, PAIRS = 400, 6
@@ -41,45 +38,45 @@ PEEKS = range(5, 25)
 
 
 async def bench_verdict(steps: Steps) -> list[Metric]:
-    """Measure."""
+    """Simulate sessions, and return the metrics."""
     loop = asyncio.get_running_loop()
     with ProcessPoolExecutor() as pool:
 
         async def share(what: str, simulate: Callable[[int], dict[str, bool]]) -> dict[str, float]:
             with steps.step(f"{SESSIONS} sessions: {what}"):
-                found = await loop.run_in_executor(
+                claimed = await loop.run_in_executor(
                     None, lambda: list(pool.map(simulate, range(SESSIONS), chunksize=20))
                 )
-            return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+            return {name: float(np.mean([result[name] for result in claimed])) for name in claimed[0]}
 
         same = await share("no difference, six pairs", claims)
         twice = await share("a difference of twice the margin", finds_twice_the_margin)
         zero = await share("no difference, judged at each look", ends_equivalent)
         naive = await share("no difference, the usual methods", naive_claims)
-    told = ", ".join(f"{name} {value:.0%}" for name, value in naive.items())
+    note = ", ".join(f"{name} {value:.0%}" for name, value in naive.items())
     return [
         *(
             Metric(f"aa_false_positive_share_{name}", same[name], "", "<= 0.07", f"{PAIRS} pairs, nominal 5 %")
             for name in QUANTILES
         ),
         Metric("aa_false_positive_share_looks", zero["claims"], "", "<= 0.07", f"p50, looks after {LOOKS} pairs"),
-        Metric("power_at_twice_margin", min(twice.values()), "", ">= 0.9", _told(twice)),
+        Metric("power_at_twice_margin", min(twice.values()), "", ">= 0.9", _as_text(twice)),
         Metric("equivalence_share_at_zero", zero["equivalent"], "", ">= 0.8", f"s_d = {SPREAD:.0%}, by the last look"),
-        Metric("naive_false_positive_share", naive["Mann-Whitney, one pair"], "", None, told),
+        Metric("naive_false_positive_share", naive["Mann-Whitney, one pair"], "", None, note),
     ]
 
 
 def claims(seed: int) -> dict[str, bool]:
-    """Say of a session without any difference whether one is claimed."""
-    found = session(_source(seed, "claims"), PAIRS)
+    """Return whether a difference is claimed for a session without one, by metric."""
+    simulated = session(_source(seed, "claims"), PAIRS)
     return {
-        name: equivalence_test(_differences(found, name), MARGINS[name].width([1.0], [1.0])).kind.is_real
+        name: equivalence_test(_differences(simulated, name), MARGINS[name].width([1.0], [1.0])).kind.is_real
         for name in QUANTILES
     }
 
 
 def finds_twice_the_margin(seed: int) -> dict[str, bool]:
-    """Say whether twice the margin is called material by the last look."""
+    """Return whether a difference of twice the margin is material by the last look, by metric."""
     return {
         name: _last_look(
             _differences(session(_source(seed, name), LOOKS[-1], 2 * MARGINS[name].size), name), MARGINS[name]
@@ -90,24 +87,24 @@ def finds_twice_the_margin(seed: int) -> dict[str, bool]:
 
 
 def ends_equivalent(seed: int) -> dict[str, bool]:
-    """Say how a session without any difference ends, if a pair's difference varies by three per cent."""
-    found = _last_look(_source(seed, "zero").normal(0, SPREAD, LOOKS[-1]).tolist(), MARGINS["p50"])
-    return {"equivalent": found.kind is Kind.NONE, "claims": found.kind.is_real}
+    """Return the outcome of a session without any difference, with pairs that vary by three per cent."""
+    verdict = _last_look(_source(seed, "zero").normal(0, SPREAD, LOOKS[-1]).tolist(), MARGINS["p50"])
+    return {"equivalent": verdict.kind is Kind.NONE, "claims": verdict.kind.is_real}
 
 
 def naive_claims(seed: int) -> dict[str, bool]:
-    """Say of a session without any difference whether the usual methods claim one."""
+    """Return whether common methods claim a difference for a session without one, by method."""
     source = _source(seed, "naive")
-    one, few, many = session(source, 1), session(source, FEW), session(source, PEEKS[-1])
+    single, few, many = session(source, 1), session(source, FEW), session(source, PEEKS[-1])
     apart = blocks(source, BLOCKS)
     logs = _differences(few, "p50")
     resampled = source.choice(logs, (RESAMPLES, FEW)).mean(axis=1)
     low, high = np.quantile(resampled, [SIGNIFICANT / 2, 1 - SIGNIFICANT / 2])
     peeked = _differences(many, "p50")
     return {
-        "Mann-Whitney, one pair": _differ(stats.mannwhitneyu(one.baseline[0], one.candidate[0])),
+        "Mann-Whitney, one pair": _differ(stats.mannwhitneyu(single.baseline[0], single.candidate[0])),
         "Mann-Whitney, five pooled": _differ(stats.mannwhitneyu(few.baseline.ravel(), few.candidate.ravel())),
-        "bootstrap of requests": _bootstrap(source, one),
+        "bootstrap of requests": _bootstrap(source, single),
         "Welch, AAAA then BBBB": _differ(
             stats.ttest_ind(_figures(apart.baseline, "p50"), _figures(apart.candidate, "p50"), equal_var=False)
         ),
@@ -117,25 +114,27 @@ def naive_claims(seed: int) -> dict[str, bool]:
 
 
 def _last_look(differences: Sequence[float], margin: Margin) -> Verdict:
-    """Judge at each look, until it is settled."""
+    """Judge at each look until the verdict is settled."""
     for look in LOOKS:
-        found = equivalence_test(differences[:look], margin.width([1.0], [1.0]), alpha=alpha_per_look(LOOKS))
-        if found.kind.is_settled:
+        verdict = equivalence_test(differences[:look], margin.width([1.0], [1.0]), alpha=alpha_per_look(LOOKS))
+        if verdict.kind.is_settled:
             break
-    return found
+    return verdict
 
 
-def _differences(found: Session, name: str) -> list[float]:
-    return MARGINS[name].differences(_figures(found.baseline, name), _figures(found.candidate, name))
+def _differences(simulated: Session, name: str) -> list[float]:
+    return MARGINS[name].differences(_figures(simulated.baseline, name), _figures(simulated.candidate, name))
 
 
 def _figures(runs: np.ndarray, name: str) -> list[float]:
     return [quantiles(run, [QUANTILES[name]])[0] for run in runs]
 
 
-def _bootstrap(source: np.random.Generator, found: Session) -> bool:
-    draws = source.integers(0, found.baseline.shape[1], (2, RESAMPLES, found.baseline.shape[1]))
-    difference = np.median(found.candidate[0][draws[1]], axis=1) - np.median(found.baseline[0][draws[0]], axis=1)
+def _bootstrap(source: np.random.Generator, simulated: Session) -> bool:
+    draws = source.integers(0, simulated.baseline.shape[1], (2, RESAMPLES, simulated.baseline.shape[1]))
+    difference = np.median(simulated.candidate[0][draws[1]], axis=1) - np.median(
+        simulated.baseline[0][draws[0]], axis=1
+    )
     low, high = np.quantile(difference, [SIGNIFICANT / 2, 1 - SIGNIFICANT / 2])
     return bool(low > 0 or high < 0)
 
@@ -144,7 +143,7 @@ def _differ(test: HasPValue) -> bool:
     return bool(test.pvalue < SIGNIFICANT)
 
 
-def _told(shares: dict[str, float]) -> str:
+def _as_text(shares: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:.0%}" for name, value in shares.items())
 
 

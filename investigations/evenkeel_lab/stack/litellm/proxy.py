@@ -179,14 +179,14 @@ async def boot(child: Child, url: str) -> float:
     try:
         return await until_ready(child, lambda: answers(f"{url}/health/readiness"), READY_SECONDS)
     except ProcessFailed as error:
-        refusal = refusal_of(error.details)
-        if refusal is not None:
-            raise refusal from None
+        rejected = plugin_error(error.details)
+        if rejected is not None:
+            raise rejected from None
         what = " ".join([error.what.rstrip("."), *last_exception(error.details)])
         raise ProcessFailed(f"{what}.", hint=hint_of(error.details) or error.hint, details=error.details) from None
 
 
-def refusal_of(log: str) -> WrongUse | None:
+def plugin_error(log: str) -> WrongUse | None:
     """Return the error with which the plugin refused its settings or its LiteLLM, or `None`."""
     errors = re.findall(r"^litellm_evenkeel\.errors\.\w+: (.+)$", log, re.MULTILINE)
     if not errors:

@@ -1,1 +1,1 @@
-"""What is laid beside a proxy that is measured; nothing here is imported by the lab."""
+"""Modules that run inside a measured proxy. The lab does not import them, except for names of files."""

@@ -1,7 +1,7 @@
-"""Has LiteLLM or the plugin leave something out, or do it otherwise, to learn what it costs.
+"""Patches that remove or change a part of LiteLLM or of the plugin, to measure its cost.
 
-PATCH_OF_PROXY names what. A version that does not have what is to be patched is an error at boot: else something would
-be measured that is not what was asked for.
+The environment variable PATCH_OF_PROXY names the patch. If a version lacks the patched code, the boot fails, because
+the measurement would be of something else.
 
 Only the standard library: this runs inside LiteLLM's environment.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CALLBACK, AUTH = "litellm.integrations.prometheus", "litellm.proxy.auth.auth_checks"
 SERVER, PLUGIN = "litellm.proxy.proxy_server", "litellm_evenkeel"
 SUCCESS, BUDGETS = "async_log_success_event", "_increment_remaining_budget_metrics"
-# All that the event after an answer updates, but for the gauges of budgets.
+# All updates by the success event, except for the gauges of budgets.
 UPDATES = (
     "_increment_top_level_request_and_spend_metrics",
     "_increment_token_metrics",
@@ -29,32 +29,32 @@ UPDATES = (
     "set_llm_deployment_success_metrics",
     "_increment_cache_metrics",
 )
-# Far more than any load here has keys, users and teams.
+# Far more than the keys, users and teams of any load.
 MANY = 100_000
 
 
 async def nothing(*_: Any, **__: Any) -> None:
-    """Stand in for what is left out."""
+    """Do nothing: the replacement of removed code."""
 
 
 def early_return(module: ModuleType) -> None:
-    """Let its event after an answer return at once; what it counts when an answer is sent is counted."""
+    """Make the success event return at once. Counters that are updated when a response is sent still count."""
     replace(module.PrometheusLogger, SUCCESS, lambda _: nothing)
 
 
 def skip_updates(module: ModuleType) -> None:
-    """Let its event after an answer update no metrics, but look budgets up."""
+    """Make the success event update no metrics, but look up budgets."""
     for name in UPDATES:
         replace(module.PrometheusLogger, name, lambda _: lambda *_, **__: None)
 
 
 def skip_budgets(module: ModuleType) -> None:
-    """Let it look no budgets up."""
+    """Make the callback look up no budgets."""
     replace(module.PrometheusLogger, BUDGETS, lambda _: nothing)
 
 
 def background_budgets(module: ModuleType) -> None:
-    """Let it look budgets up in a task of its own, for which nobody waits."""
+    """Make the callback look up budgets in a task that it does not await."""
     tasks: set[asyncio.Task[None]] = set()
 
     def apart(original: Callable[..., Any]) -> Callable[..., Awaitable[None]]:
@@ -70,34 +70,34 @@ def background_budgets(module: ModuleType) -> None:
 
 
 class Collecting:
-    """A callback that awaits no lookup of budgets, but keeps it."""
+    """A proxy object for a callback that collects lookups of budgets instead of awaiting them."""
 
     def __init__(self, callback: Any) -> None:
         self._callback = callback
-        self.kept: list[Awaitable[None]] = []
+        self.lookups: list[Awaitable[None]] = []
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the callback has; of a lookup, what keeps it."""
-        found = getattr(self._callback, name)
+        """Return an attribute of the callback; for a lookup, a function that collects it."""
+        attribute = getattr(self._callback, name)
         if not name.endswith("_budget_metrics_after_api_request"):
-            return found
+            return attribute
 
-        def keep(*arguments: Any, **named: Any) -> Awaitable[None]:
-            self.kept.append(found(*arguments, **named))
+        def collect(*arguments: Any, **named: Any) -> Awaitable[None]:
+            self.lookups.append(attribute(*arguments, **named))
             return nothing()
 
-        return keep
+        return collect
 
 
 def parallel_budgets(module: ModuleType) -> None:
-    """Let it look up all of a request's budgets at once."""
+    """Make the callback look up all budgets of a request concurrently."""
 
     def together(original: Callable[..., Any]) -> Callable[..., Awaitable[None]]:
         @functools.wraps(original)
         async def gathered(callback: Any, *arguments: Any, **named: Any) -> None:
             collecting = Collecting(callback)
             await original(collecting, *arguments, **named)
-            await asyncio.gather(*collecting.kept)
+            await asyncio.gather(*collecting.lookups)
 
         return gathered
 
@@ -105,34 +105,34 @@ def parallel_budgets(module: ModuleType) -> None:
 
 
 def cached_budgets(module: ModuleType) -> None:
-    """Let it ask the proxy's cache for a user before the database."""
+    """Make the callback look up users in the proxy's cache before the database."""
     callback = Path(module.__file__ or "").parents[2] / "integrations" / "prometheus.py"
     if "check_db_only=True" not in callback.read_text(encoding="utf-8"):
-        raise AttributeError("LiteLLM's Prometheus callback asks the cache first already")
+        raise AttributeError("LiteLLM's Prometheus callback already reads the cache first")
 
     def with_cache(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
-        def asked(*arguments: Any, check_db_only: bool | None = None, **named: Any) -> Any:
+        def cached(*arguments: Any, check_db_only: bool | None = None, **named: Any) -> Any:
             del check_db_only
             return original(*arguments, **named)
 
-        return asked
+        return cached
 
     replace(module, "get_user_object", with_cache)
 
 
 def large_key_cache(module: ModuleType) -> None:
-    """Let what is known of keys, teams and users stay in memory, however much it is."""
+    """Make the cache of keys, teams and users large enough for all of them."""
     replace(module.user_api_key_cache.in_memory_cache, "max_size_in_memory", lambda _: MANY)
 
 
 def plugin_early_return(module: ModuleType) -> None:
-    """Let the plugin's Prometheus callback return at once after an answer."""
+    """Make the success event of the plugin's Prometheus callback return at once."""
     replace(module.EvenkeelPrometheusLogger, SUCCESS, lambda _: nothing)
 
 
 def plugin_fresh_snapshots(module: ModuleType) -> None:
-    """Let the rotation measure all candidates again for every request."""
+    """Make the rotation build a new snapshot for every request."""
 
     def rebuild(_: Any, candidates: Any, now: float) -> None:
         for _ in candidates.rebuild_steps(now):
@@ -142,7 +142,7 @@ def plugin_fresh_snapshots(module: ModuleType) -> None:
 
 
 def plugin_no_candidate_cache(module: ModuleType) -> None:
-    """Let the rotation read all candidates again for every request."""
+    """Make the rotation build the candidate set again for every request."""
     replace(module.CandidateCache, "lookup", lambda _: module.CandidateCache.resolve)
 
 
@@ -158,9 +158,9 @@ PATCHES: dict[str, tuple[str, Callable[[ModuleType], None]]] = {
     "plugin_fresh_snapshots": (f"{PLUGIN}.rotation.pool.account_pool", plugin_fresh_snapshots),
     "plugin_no_candidate_cache": (f"{PLUGIN}.rotation.pool.candidate_cache", plugin_no_candidate_cache),
 }
-"""What may be asked for: which module it is about, and what is done with that once it is there."""
+"""Patches by name: the patched module, and the function that patches it after its import."""
 
 
 def replace(where: Any, name: str, made: Callable[[Any], Any]) -> None:
-    """Put something in the place of what is there; AttributeError if nothing is."""
+    """Replace an attribute by `made(attribute)`; `AttributeError` if there is none."""
     setattr(where, name, made(getattr(where, name)))

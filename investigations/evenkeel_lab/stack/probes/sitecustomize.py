@@ -1,12 +1,10 @@
-"""Says how late a proxy's event loop is: read by Python itself in every process of a proxy that is measured.
+"""Measure the delay of a proxy's event loop. Python imports this module in every process of a measured proxy.
 
-It waits until uvicorn has been imported, and has each of its servers sleep for a hundredth of a second again and again.
-By how much it oversleeps is how long a request waits before anything is done for it. One line a second, nanoseconds of
-Unix time and microseconds of lateness, goes to the file named in LAG_OF_PROXY and the process's number. Once a second,
-too, it looks whether somebody wants a profile and cannot take it from the outside; see stacks_of_proxy.
+After the import of uvicorn, each server starts a task that sleeps for ten milliseconds repeatedly. Its delay is the
+time that a ready request waits for the loop. The file LAG_OF_PROXY-PID gets lines with the time in nanoseconds and the
+delay in microseconds, and is written once a second. The task also starts and ends profiles; see stacks_of_proxy.
 
-What a proxy draws when it starts, it draws from SEED_OF_PROXY, if that is given. What PATCH_OF_PROXY names is left out,
-or done otherwise; see patches_of_proxy.
+SEED_OF_PROXY, if given, seeds the random draws of a proxy's start. PATCH_OF_PROXY names a patch; see patches_of_proxy.
 
 Only the standard library: this runs inside LiteLLM's environment.
 """
@@ -33,12 +31,12 @@ SERVER = "uvicorn.server"
 
 
 async def measure(path: str) -> None:
-    """Write down how late the loop is, until it ends."""
-    from stacks_of_proxy import Switch  # type: ignore[import-not-found]  # noqa: PLC0415  # lies beside, only servers need it
+    """Record the delay of the loop until it ends."""
+    from stacks_of_proxy import Switch  # type: ignore[import-not-found]  # noqa: PLC0415  # in the same folder, and only servers need it
 
     switch = Switch(path)
     lines: list[str] = []
-    # Not the loop's own clock: uvloop's tells milliseconds.
+    # Not the loop's own clock: that of uvloop has a resolution of milliseconds.
     flushed = time.perf_counter()
     with open(f"{path}-{os.getpid()}", "a", encoding="ascii") as file:  # noqa: PTH123, ASYNC230  # a line a second
         while True:
@@ -55,25 +53,25 @@ async def measure(path: str) -> None:
 
 
 def patch(server: ModuleType, path: str) -> None:
-    """Let each server measure from its start on."""
-    # A proxy that cannot be measured is better than none.
+    """Make each server measure from its start on."""
+    # A proxy without this measurement is better than none.
     if not hasattr(server, "Server"):
         return
     startup = server.Server.startup
 
     async def measured(self: Any, *arguments: Any, **named: Any) -> None:
-        # Here, because nobody knows how often imports have drawn before.
+        # Imports draw an unknown number of times before this.
         if "SEED_OF_PROXY" in os.environ:
             random.seed(int(os.environ["SEED_OF_PROXY"]))
         await startup(self, *arguments, **named)
-        # Held, because a loop forgets tasks that nobody holds.
+        # A loop has weak references to tasks only.
         self.evenkeel_lag = asyncio.create_task(measure(path))
 
     server.Server.startup = measured
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds a module as everybody does, and has it patched once it is there."""
+    """Import hook that patches one module after its import."""
 
     def __init__(self, name: str, patched: Callable[[ModuleType], None]) -> None:
         self._name, self._patched = name, patched
@@ -81,7 +79,7 @@ class Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the ordinary one, with a loader that patches."""
+        """Return the module's usual spec, with a loader that patches it."""
         del path, target
         if fullname != self._name:
             return None

@@ -1,8 +1,8 @@
-"""Samples the stacks of the process it runs in: for profiles, where nobody may look at a process from the outside.
+"""Sample the stacks of this process, for profiles of processes that may not be read from outside.
 
-The system's profiling timer ticks for each hundredth of a second of CPU that the process spends. At each tick, the main
-thread, which is where an event loop runs, writes down its stack and how much CPU it has spent since the last time: so
-waiting weighs nothing, and a long call into C weighs what it took, on the function that called it.
+The system's profiling timer fires after each hundredth of a second of CPU time. Then the main thread, which runs the
+event loop, records its stack and its CPU time since the last sample. Waiting has no weight, and a long call into C has
+the weight of its CPU time, on the function that called it.
 
 Only the standard library: this runs inside LiteLLM's environment.
 """
@@ -31,7 +31,7 @@ NS_PER_US = 1000
 
 
 class Sampler:
-    """Takes samples from when it is made until it is ended; both in the main thread."""
+    """Sampler from its creation until `end`, both in the main thread."""
 
     def __init__(self, rate: int) -> None:
         self.samples = 0
@@ -54,7 +54,7 @@ class Sampler:
                 self._charge(stack_of(frame))
 
     def _collect(self, phase: str, info: dict[str, int]) -> None:
-        """Keep what a whole collection costs apart: else whatever it has interrupted would have spent it."""
+        """Record the cost of a full garbage collection separately, and not on the stack that it interrupts."""
         if info["generation"] < OLDEST or threading.get_ident() != self._thread:
             return
         if phase == "start":
@@ -64,78 +64,77 @@ class Sampler:
             spent = time.thread_time_ns() - self._began
             self._collections[self._collecting] = self._collections.get(self._collecting, 0) + spent
             self._spent[COLLECTION] = self._spent.get(COLLECTION, 0) + spent
-            # What was spent before it is for the next tick to charge, as without it: a collection comes when its
-            # function asks for one, not by chance.
+            # The CPU time before it is charged at the next tick, as without a collection.
             self._last += spent
             self._collecting = ()
 
     def _charge(self, stack: Stack) -> None:
         now = time.thread_time_ns()
-        # At once: a tick that comes in between would charge the same a second time.
+        # In one statement: a tick in between would charge the same time twice.
         last, self._last = self._last, now
         self._spent[stack] = self._spent.get(stack, 0) + now - last
-        # Read again: what this costs is not the process's.
+        # The cost of sampling is not charged.
         self._last = time.thread_time_ns()
 
     def end(self) -> dict[str, Any]:
-        """Return the microseconds of CPU that each stack has taken, and whole collections by where they came about."""
-        # It stays the handler: a tick that is still under way would end a process that has none.
+        """Return the microseconds of CPU by stack, and those of full collections by the interrupted stack."""
+        # The handler stays: without one, a pending signal would end the process.
         self._over = True
         signal.setitimer(signal.ITIMER_PROF, 0)
         gc.callbacks.remove(self._collect)
-        return {"stacks": told(self._spent), "collections": told(self._collections), "samples": self.samples}
+        return {"stacks": by_text(self._spent), "collections": by_text(self._collections), "samples": self.samples}
 
 
-def told(spent: dict[Stack, int]) -> dict[str, int]:
-    """Return stacks as py-spy would write them, with microseconds."""
-    found: dict[str, int] = {}
+def by_text(spent: dict[Stack, int]) -> dict[str, int]:
+    """Return microseconds by stack, in py-spy's format."""
+    result: dict[str, int] = {}
     for stack, ns in spent.items():
         parts = (part if isinstance(part, str) else f"{part.co_qualname} ({part.co_filename})" for part in stack[::-1])
         text = ";".join(parts)
-        found[text] = found.get(text, 0) + ns // NS_PER_US
-    return found
+        result[text] = result.get(text, 0) + ns // NS_PER_US
+    return result
 
 
 def stack_of(frame: FrameType | None) -> Stack:
-    """Return a stack, the innermost function first."""
-    found = []
+    """Return the code objects of a stack, the innermost first."""
+    frames = []
     while frame is not None:
-        found.append(frame.f_code)
+        frames.append(frame.f_code)
         frame = frame.f_back
-    return tuple(found)
+    return tuple(frames)
 
 
 class Switch:
-    """Samples for as long as there is a request: a file that says how often, and what its answer is to be called.
+    """Runs a sampler while a request file exists, which has the rate and the name of the result.
 
-    Where that is not at all, only collections are told.
+    With a rate of 0, only garbage collections are recorded.
     """
 
-    def __init__(self, place: str) -> None:
-        self._place = place
+    def __init__(self, path: str) -> None:
+        self._path = path
         self._request = ""
         self._sampler: Sampler | None = None
 
     def look(self) -> None:
-        """See whether a request has come or gone."""
+        """Check whether the request file appeared or disappeared."""
         try:
-            request = Path(self._place + REQUEST).read_text(encoding="ascii")
+            request = Path(self._path + REQUEST).read_text(encoding="ascii")
         except FileNotFoundError:
             request = ""
         if request == self._request:
             return
         if self._sampler is not None:
-            begun, answer = answers(self._place, os.getpid(), self._request)
+            begun, answer = answers(self._path, os.getpid(), self._request)
             begun.write_text(json.dumps(self._sampler.end()), encoding="utf-8")
             begun.replace(answer)
             self._sampler = None
         self._request = request
         if request:
-            answers(self._place, os.getpid(), request)[0].touch()
+            answers(self._path, os.getpid(), request)[0].touch()
             self._sampler = Sampler(int(request.split()[0]))
 
 
-def answers(place: str, pid: int, request: str) -> tuple[Path, Path]:
-    """Return what a process writes when it has begun to do what was asked for, and when it has done it."""
-    done = f"{place}.stacks.{pid}.{request.split()[1]}"
+def answers(path: str, pid: int, request: str) -> tuple[Path, Path]:
+    """Return the files that a process writes when it begins to sample, and when it is done."""
+    done = f"{path}.stacks.{pid}.{request.split()[1]}"
     return Path(done + UNFINISHED), Path(done)

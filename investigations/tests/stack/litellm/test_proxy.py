@@ -9,7 +9,7 @@ import pytest
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.stack.litellm.config import Journal, ProxySpec
-from evenkeel_lab.stack.litellm.proxy import Proxy, hint_of, last_exception, refusal_of, stop_seconds
+from evenkeel_lab.stack.litellm.proxy import Proxy, hint_of, last_exception, plugin_error, stop_seconds
 from litellm_evenkeel.journal.settings import JournalSettings
 
 LOG = """Traceback (most recent call last):
@@ -22,7 +22,7 @@ ERROR:    Application startup failed. Exiting.
 
 
 def test_settings_that_the_plugin_refuses_are_wrong_use() -> None:
-    found = refusal_of(LOG)
+    found = plugin_error(LOG)
     assert isinstance(found, WrongUse)
     assert (found.what, found.hint) == ("evenkeel.rotation: there is no 'strateggy'.", "Did you mean strategy?")
     # The stack trace stays in the log.
@@ -33,7 +33,7 @@ def test_settings_that_the_plugin_refuses_are_wrong_use() -> None:
     "log", ["", "ImportError: Could not import x from y", "a line\nOSError: address already in use"]
 )
 def test_errors_of_litellm_at_boot_are_not_wrong_use(log: str) -> None:
-    assert refusal_of(log) is None
+    assert plugin_error(log) is None
     assert bool(last_exception(log)) == ("Error" in log)
     assert bool(hint_of(log)) == ("Error" in log)
 
