@@ -22,22 +22,15 @@ pytestmark = pytest.mark.docs
 ROOT = Path(__file__).parents[2]
 PLUGIN = "plugin/litellm_evenkeel"
 FOLDERS = (
-    "investigations/evenkeel_lab/bench/prometheus_callback",
-    "investigations/evenkeel_lab/cli",
-    "investigations/evenkeel_lab/diagnosis",
-    "investigations/evenkeel_lab/doctor",
-    "investigations/evenkeel_lab/investigation_spec",
-    "investigations/evenkeel_lab/journal_reader",
-    "investigations/evenkeel_lab/notebook",
-    "investigations/evenkeel_lab/profiling",
-    "investigations/evenkeel_lab/report",
-    "investigations/evenkeel_lab/runner",
-    "investigations/evenkeel_lab/stats",
+    "investigations/evenkeel_lab",
     "investigations/tests/bench/prometheus_callback",
     "investigations/tests/diagnosis",
     "investigations/tests/investigation_spec",
     "investigations/tests/notebook",
     "investigations/tests/report",
+    "loadtest/evenkeel_load",
+    "loadtest/scenarios",
+    "mock_llm/evenkeel_mock",
     PLUGIN,
 )
 MODULES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]

@@ -1,4 +1,4 @@
-"""Choices that are the same in every run with the same seed, whoever makes them."""
+"""Random choices that depend on a seed and a number only: they are the same in every run and in every process."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def uniform(seed: int, name: str, number: int) -> float:
 
 @dataclass(frozen=True)
 class Mix(Generic[T]):
-    """Several things, each with its weight."""
+    """Things with weights."""
 
     name: str
     things: Sequence[T]
     weights: Sequence[float]
 
     def choose(self, seed: int, number: int) -> T:
-        """Return which of them it is for that number."""
+        """Return the thing that is drawn for `number`."""
         if len(self.things) == 1:
             return self.things[0]
         sums = list(accumulate(self.weights))

@@ -1,4 +1,4 @@
-"""What a proxy must know before a load: created users, and a key for each simulated user; removed after it."""
+"""Entities that a proxy must know before a load: created users, and a key for each simulated user."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 AT_ONCE = 16
 DELETED_AT_ONCE = 100
 TIMEOUT_SECONDS = 60.0
-# At the end somebody waits.
+# Short, because the user waits for the end of the load.
 DELETE_SECONDS = 5.0
 
 log = logging.getLogger("evenkeel")
 
 
 def key_of(plan: Plan, user: int) -> str:
-    """Return the key of a simulated user: not random, so that every process knows it."""
+    """Return the key of a simulated user, which every process can compute."""
     digest = blake2b(f"{plan.seed} {plan.run} {user}".encode(), key=plan.admin_key.encode()[:64], digest_size=16)
     return f"sk-evenkeel-{digest.hexdigest()}"
 
 
 def user_ids(plan: Plan) -> list[str]:
-    """Return the ids that have to be there before the load."""
+    """Return the user ids that have to exist before the load."""
     mode = plan.mode()
     if not isinstance(mode, CreatedUser):
         return []
@@ -45,7 +45,7 @@ def user_ids(plan: Plan) -> list[str]:
 
 @contextlib.contextmanager
 def entities(plan: Plan, host: str, before_removal: Callable[[], None]) -> Iterator[None]:
-    """Create what the plan needs, and remove it at the end."""
+    """Create the entities of a plan, and remove them at the end."""
     ids = user_ids(plan) if plan.create_users == YES else []
     keys = [key_of(plan, user) for user in range(plan.users)] if plan.key_mode == PER_USER else []
     headers = {"authorization": f"Bearer {plan.admin_key}"}
@@ -66,11 +66,11 @@ def _each(asking: httpx.Client, path: str, bodies: Sequence[dict[str, Any]]) -> 
         try:
             answer = asking.post(path, json=body)
         except httpx.TransportError as error:
-            raise LoadFailed(f"{path} is not answered: {error}.", hint="Is the proxy up?") from error
+            raise LoadFailed(f"{path} gets no answer: {error}.", hint="Check that the proxy runs.") from error
         if not answer.is_success:
             raise LoadFailed(
-                f"The proxy refuses {path} with {answer.status_code}.",
-                hint="Give its master key with --admin-key, and a proxy that has a database.",
+                f"The proxy rejects {path} with {answer.status_code}.",
+                hint="Give its master key with --admin-key. The proxy needs a database.",
             )
 
     if bodies:
@@ -78,11 +78,11 @@ def _each(asking: httpx.Client, path: str, bodies: Sequence[dict[str, Any]]) -> 
             list(pool.map(create, bodies))
 
 
-def _remove(asking: httpx.Client, path: str, name: str, found: Sequence[str]) -> None:
-    for start in range(0, len(found), DELETED_AT_ONCE):
-        some = found[start : start + DELETED_AT_ONCE]
+def _remove(asking: httpx.Client, path: str, name: str, ids: Sequence[str]) -> None:
+    for start in range(0, len(ids), DELETED_AT_ONCE):
+        batch = ids[start : start + DELETED_AT_ONCE]
         try:
-            asking.post(path, json={name: some}, timeout=DELETE_SECONDS).raise_for_status()
+            asking.post(path, json={name: batch}, timeout=DELETE_SECONDS).raise_for_status()
         except httpx.HTTPError as error:
-            # What was never created cannot be removed, nor can anything if the proxy is gone.
-            log.warning("%s of %d that this load created: %s", path, len(some), error)
+            # Entities that were never created cannot be removed, and the proxy may be gone.
+            log.warning("%s of %d that this load created: %s", path, len(batch), error)

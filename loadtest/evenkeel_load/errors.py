@@ -1,15 +1,15 @@
-"""What can go wrong with a load, as one tree.
+"""Errors of a load.
 
 LoadError
-├── LoadConfigError   what a user asked for cannot be; exit code 2
-└── LoadFailed        the machine, or what is loaded, does not let a load be made; exit code 3
+├── LoadConfigError   an option or a file is not valid; exit code 2
+└── LoadFailed        the machine or the target makes a load impossible; exit code 3
 """
 
 from __future__ import annotations
 
 
 class LoadError(Exception):
-    """Base of every error that the load raises on purpose."""
+    """Base of all errors that a load raises on purpose."""
 
     def __init__(self, what: str, *, hint: str) -> None:
         super().__init__(what)
@@ -21,8 +21,8 @@ class LoadError(Exception):
 
 
 class LoadConfigError(LoadError):
-    """An option or a file of the user's does not say what it should."""
+    """An option or a file is not valid."""
 
 
 class LoadFailed(LoadError):
-    """The machine, or what is loaded, does not let a load be made."""
+    """The machine or the target makes a load impossible."""

@@ -1,4 +1,4 @@
-"""Every option of a load, once: `evenkeel load` and plain Locust both offer them, and both read them here."""
+"""Options of a load, for `evenkeel load` and for plain Locust."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from evenkeel_load.user_modes import USER_MODES
 SHARED, PER_USER = "shared", "per-user"
 YES, NO = "yes", "no"
 DEFAULT_MODEL = "gpt-4o-mini"
-# Beyond this a number is no longer one for all who read it.
+# Larger integers are not exact in JSON.
 MOST = 2**53
-# Gaps that vary more than this are one burst and then nothing.
+# With more variation, all arrivals are one burst.
 MOST_CV = 100.0
 Read = Callable[[str], Any]
 
 
 def positive(text: str) -> float:
-    """Read a number above zero."""
+    """Parse a number above zero."""
     number = float(text)
     if not 0 < number < math.inf:
         raise ValueError(text)
@@ -30,7 +30,7 @@ def positive(text: str) -> float:
 
 
 def variation(text: str) -> float:
-    """Read a coefficient of variation."""
+    """Parse a coefficient of variation."""
     number = positive(text)
     if number > MOST_CV:
         raise ValueError(text)
@@ -38,7 +38,7 @@ def variation(text: str) -> float:
 
 
 def delay(text: str) -> float:
-    """Read a number of seconds, 0 included."""
+    """Parse a number of seconds, which may be 0."""
     number = float(text)
     if not 0 <= number < math.inf:
         raise ValueError(text)
@@ -46,7 +46,7 @@ def delay(text: str) -> float:
 
 
 def count(text: str) -> int:
-    """Read a whole number, 0 included."""
+    """Parse an integer, which may be 0."""
     number = int(text)
     if not 0 <= number <= MOST:
         raise ValueError(text)
@@ -54,7 +54,7 @@ def count(text: str) -> int:
 
 
 def instant(text: str) -> int:
-    """Read a point of time in nanoseconds."""
+    """Parse a time in nanoseconds."""
     number = int(text)
     if not 0 <= number < 2**63:
         raise ValueError(text)
@@ -62,7 +62,7 @@ def instant(text: str) -> int:
 
 
 def natural(text: str) -> int:
-    """Read a whole number above zero."""
+    """Parse an integer above zero."""
     number = count(text)
     if not number:
         raise ValueError(text)
@@ -70,7 +70,7 @@ def natural(text: str) -> int:
 
 
 def token(text: str) -> str:
-    """Read a key, as a header can carry it."""
+    """Parse a key that is valid in a header."""
     if not text or not all("!" <= letter <= "~" for letter in text):
         raise ValueError(text)
     return text
@@ -78,7 +78,7 @@ def token(text: str) -> str:
 
 @dataclass(frozen=True)
 class Option:
-    """One option; its name is that on the command line without the dashes."""
+    """An option. Its name is that of the command line without the dashes."""
 
     name: str
     about: str
@@ -96,84 +96,82 @@ class Option:
 
     @property
     def env(self) -> str | None:
-        """The environment variable that may hold it: of a secret, which the list of processes should not show."""
+        """The environment variable of a secret, which must not be in the list of processes; else `None`."""
         return f"EVENKEEL_LOAD_{self.field.upper()}" if self.secret else None
 
     def parse(self, text: str) -> Any:
-        """Read what a user wrote."""
+        """Parse the text of a user."""
         try:
-            found = self.read(text)
+            value = self.read(text)
         except ValueError as error:
-            told = "this" if self.secret else repr(text)
-            raise LoadConfigError(f"--{self.name}: {told} cannot be.", hint=f"It is {self.about}.") from error
-        if self.choices and found not in self.choices:
-            raise LoadConfigError(f"--{self.name}: there is no {text!r}.", hint=f"It is {', '.join(self.choices)}.")
-        return found
+            shown = "this value" if self.secret else repr(text)
+            raise LoadConfigError(f"--{self.name}: {shown} is not valid.", hint=f"It is {self.about}.") from error
+        if self.choices and value not in self.choices:
+            raise LoadConfigError(
+                f"--{self.name}: there is no {text!r}.", hint=f"It is one of {', '.join(self.choices)}."
+            )
+        return value
 
 
 OPTIONS = (
     Option(
         "arrivals",
-        "closed: each user waits for its answer; or when requests are due",
+        "the arrival process; closed: each user waits for its answer",
         default=CLOSED,
         choices=(CLOSED, *OPEN),
     ),
-    Option("requests", "how many requests in all", natural, "N"),
-    Option("duration", "for how many seconds", positive, "SECONDS"),
-    Option("rate", "requests a second, of an open load", positive, "RATE"),
+    Option("requests", "the number of requests", natural, "N"),
+    Option("duration", "the duration in seconds", positive, "SECONDS"),
+    Option("rate", "requests per second of an open load", positive, "RATE"),
     Option("rate-to", "the rate at which a ramp ends", positive, "RATE"),
-    Option("cv", "how much the gaps of gamma arrivals vary; 1 is Poisson, 4 is bursty", variation, "X", 4.0),
+    Option("cv", "the coefficient of variation of gamma gaps; 1 is Poisson, 4 is bursty", variation, "X", 4.0),
     Option("trace", "a file with a time on each line, for trace arrivals", metavar="FILE", is_path=True),
     # A locustfile may add user modes, so the plan checks the choice.
-    Option("user-mode", f"what the field `user` contains: {', '.join(USER_MODES)}", metavar="MODE", default="none"),
+    Option("user-mode", f"the value of the field `user`: {', '.join(USER_MODES)}", metavar="MODE", default="none"),
+    Option("requests-per-user", "requests with the same random or created id; 0: all of a simulated user", count, "N"),
     Option(
-        "requests-per-user", "how many requests keep a random or created id; 0: all of a simulated user's", count, "N"
-    ),
-    Option(
-        "key-mode", "one API key for all, or one for each simulated user", default=SHARED, choices=(SHARED, PER_USER)
+        "key-mode", "one API key for all simulated users, or one for each", default=SHARED, choices=(SHARED, PER_USER)
     ),
     Option(
         "weights",
-        "how much each simulated user of an open load sends, against the others, such as 1,3,20; alike if not given",
+        "relative load of each simulated user of an open load, such as 1,3,20; by default equal",
         metavar="W,W...",
     ),
     Option("api-key", "the API key of the requests", token, "KEY", "sk-evenkeel", secret=True),
     Option(
         "admin-key",
-        "the proxy's master key, to create users and keys; the API key if not given",
+        "the proxy's master key, to create users and keys; by default the API key",
         token,
         "KEY",
         secret=True,
     ),
     Option(
         "create-users",
-        "yes; or no: the users of the mode created are there already, and stay",
+        "no: the users of the mode created exist already, and are kept",
         default=YES,
         choices=(YES, NO),
     ),
     Option(
         "remove-after",
-        "seconds until created users are removed: LiteLLM books late, and that would bring them back",
+        "seconds until created users are removed: LiteLLM writes their spend late, which would create them again",
         delay,
         "SECONDS",
         17.0,
     ),
-    Option("payload-bytes", "the size of what is said to the model", natural, "N", 64),
-    Option("max-tokens", "how long an answer may be; 0: as long as it is", count, "N", 0),
-    Option("prompts", "how many different prompts there are; 0: each request has its own", count, "N", 0),
-    Option("models", "such as gpt-4o, or a mix: gpt-4o=3,gpt-4o-mini=1", metavar="MIX", default=DEFAULT_MODEL),
-    Option("timeout", "seconds after which a request has failed", positive, "SECONDS", 120.0),
-    Option("connections", "how many connections each process may open", natural, "N", 4096),
-    Option("seed", "what arrivals, prompts and ids are drawn from", count, "N", 0),
-    Option("records", "the folder that the records go to", metavar="FOLDER", is_path=True),
-    Option("arm", "the name of what is measured, for the records", metavar="NAME", default=""),
-    Option(
-        "identities", "how many simulated users an open load has; as many as Locust's users if not given", natural, "N"
-    ),
-    Option("step", "the number of this run among several in one folder", count, "N"),
-    Option("start-at", "when it begins, in nanoseconds of Unix time; as soon as can be if not given", instant, "NS"),
-    Option("run-name", "the name of this run, for the records; the time if not given", metavar="NAME"),
+    Option("payload-bytes", "the size of a prompt in bytes", natural, "N", 64),
+    Option("max-tokens", "the maximum length of an answer; 0: no maximum", count, "N", 0),
+    Option("prompts", "the number of different prompts; 0: each request has its own", count, "N", 0),
+    Option("models", "a model, or several with weights: gpt-4o=3,gpt-4o-mini=1", metavar="MIX", default=DEFAULT_MODEL),
+    Option("timeout", "seconds after which a request fails", positive, "SECONDS", 120.0),
+    Option("connections", "the maximum number of connections of each process", natural, "N", 4096),
+    Option("seed", "the seed of arrivals, prompts and ids", count, "N", 0),
+    Option("records", "the folder for the records", metavar="FOLDER", is_path=True),
+    Option("arm", "the name of the arm, for the records", metavar="NAME", default=""),
+    Option("identities", "the number of simulated users of an open load; by default Locust's users", natural, "N"),
+    Option("step", "the number of this run in its folder", count, "N"),
+    Option("start-at", "the start in nanoseconds of Unix time; by default as soon as possible", instant, "NS"),
+    Option("run-name", "the name of this run, for the records; by default the time", metavar="NAME"),
 )
-"""All there are, but for how many users: plain Locust has an option of its own for that."""
+"""All options, except for the number of users, for which plain Locust has its own."""
 
 SECRETS = tuple(option for option in OPTIONS if option.secret)

@@ -1,4 +1,4 @@
-"""All that decides what a load sends, and when: from options, checked once, the same in every process."""
+"""Plan of a load: everything that decides what is sent and when. It is made of options, equally in every process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenkeel_load.arrivals.schedule import Times
     from evenkeel_load.scenario import Scenario
 
-# Which options each kind of arrivals needs, and which it may have beside --requests and --duration.
+# Options that each kind of arrivals needs, and those that it may have besides --requests and --duration.
 NEEDED = {
     CLOSED: (),
     "constant": ("rate",),
@@ -31,19 +31,19 @@ NEEDED = {
 POSSIBLE = NEEDED | {"gamma": ("rate", "cv")}
 # Three years.
 MOST_SECONDS = 1e8
-# Whose ids do not depend on how much a user has sent before.
+# User modes whose ids do not depend on the number of earlier requests.
 UNTURNED = ("none", "sequential")
 OF_ARRIVALS = ("rate", "rate_to", "cv", "trace")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One load."""
+    """Plan of a load."""
 
     scenario: Scenario
     arrivals: str
     users: int
-    """How many simulated users there are; of a closed load, how many requests are on their way at once."""
+    """The number of simulated users; in a closed load, of requests in flight."""
     requests: int | None
     duration: float | None
     rate: float | None
@@ -54,7 +54,7 @@ class Plan:
     requests_per_user: int
     key_mode: str
     weights: Mix[int] | None
-    """Which simulated user sends a request; None if they take turns."""
+    """Weights of the simulated users; `None` if they take turns."""
     api_key: str
     admin_key: str
     create_users: str
@@ -71,7 +71,7 @@ class Plan:
     step: int
     user_modes: Mapping[str, type[UserMode]]
     start_at: int | None
-    """When it begins, in nanoseconds of Unix time; None for as soon as can be."""
+    """The start in nanoseconds of Unix time; `None` for as soon as possible."""
 
     @property
     def is_open(self) -> bool:
@@ -79,7 +79,7 @@ class Plan:
         return self.arrivals != CLOSED
 
     def schedule(self) -> Arrivals:
-        """Return when the requests of an open load are due."""
+        """Return the schedule of an open load."""
         if self.arrivals == "trace":
             assert self.trace is not None
             whole = self.requests is None and self.duration is None
@@ -95,39 +95,39 @@ class Plan:
 
     @cached_property
     def times(self) -> Times:
-        """When the requests of an open load are due, in seconds from its start."""
-        found = self.schedule().times(self.seed)
-        if len(found) and found[-1] > MOST_SECONDS:
+        """The due times of an open load, in seconds from its start."""
+        times = self.schedule().times(self.seed)
+        if len(times) and times[-1] > MOST_SECONDS:
             raise LoadConfigError(
-                f"The last request would be due after {found[-1]:.3g} seconds.", hint="Nobody would wait for it."
+                f"The last request would be due after {times[-1]:.3g} seconds.", hint="Shorten the load."
             )
-        return found
+        return times
 
     def prepare(self) -> None:
-        """Work out now what would otherwise hold up the first requests."""
+        """Compute the schedule now, because it would delay the first requests."""
         if self.is_open:
             len(self.times)
 
     @property
     def expected(self) -> int | None:
-        """How many requests there will be; None if that depends on how fast they are answered."""
+        """The number of requests; `None` if it depends on latencies."""
         if self.is_open:
             return len(self.times)
         return self.requests if self.duration is None else None
 
     @property
     def span(self) -> float | None:
-        """Between the first request of an open load and the last, in seconds."""
+        """Seconds between the first and the last request of an open load."""
         if not self.is_open:
             return None
         return float(self.times[-1] - self.times[0]) if len(self.times) else 0.0
 
     def mode(self) -> UserMode:
-        """Return what fills the field `user`."""
+        """Return the user mode."""
         return self.user_modes[self.user_mode](self.seed, self.run, self.requests_per_user)
 
-    def place(self, number: int) -> tuple[int, int]:
-        """Return which simulated user sends a request, and how many it has sent before."""
+    def user_and_turn(self, number: int) -> tuple[int, int]:
+        """Return the simulated user of a request, and the number of its requests before this one."""
         if self.weights is not None:
             return self.weights.choose(self.seed, number), number // self.users
         return number % self.users, number // self.users
@@ -142,20 +142,20 @@ def make_plan(
 ) -> Plan:
     """Return the plan of a scenario with the options in `given`. An option that is None was not given."""
     users = given.get("identities") or users
-    said = {name: value for name, value in given.items() if value is not None}
-    chosen = {option.field: option.default for option in OPTIONS} | {**scenario.defaults} | said
-    per_user = said.get("requests_per_user")
+    explicit = {name: value for name, value in given.items() if value is not None}
+    chosen = {option.field: option.default for option in OPTIONS} | {**scenario.defaults} | explicit
+    per_user = explicit.get("requests_per_user")
     chosen["requests_per_user"] = 1 if per_user is None else per_user
-    if "requests" not in said:
-        if chosen["arrivals"] == CLOSED and per_user and "duration" not in said:
+    if "requests" not in explicit:
+        if chosen["arrivals"] == CLOSED and per_user and "duration" not in explicit:
             chosen["requests"] = users * per_user
-        elif "duration" in said or chosen["arrivals"] == "trace":
+        elif "duration" in explicit or chosen["arrivals"] == "trace":
             chosen["requests"] = None
     if chosen["user_mode"] not in user_modes:
         raise LoadConfigError(
             f"--user-mode: there is no {chosen['user_mode']!r}.", hint=f"It is one of {', '.join(user_modes)}."
         )
-    _check(chosen, said, users)
+    _check(chosen, explicit, users)
     chosen |= {
         "scenario": scenario,
         "user_modes": user_modes,
@@ -177,9 +177,13 @@ def _mix(text: str) -> Mix[str]:
         try:
             weights.append(positive(weight) if weight else 1.0)
         except ValueError as error:
-            raise LoadConfigError(f"--models: {part!r} is no model with a weight.", hint="Such as gpt-4o=3.") from error
+            raise LoadConfigError(
+                f"--models: {part!r} is no model with a weight.", hint="An example is gpt-4o=3."
+            ) from error
         if not name.strip():
-            raise LoadConfigError(f"--models: {text!r} names no model.", hint="Such as gpt-4o=3,gpt-4o-mini=1.")
+            raise LoadConfigError(
+                f"--models: {text!r} has an empty name.", hint="An example is gpt-4o=3,gpt-4o-mini=1."
+            )
         names.append(name.strip())
     return Mix("model", tuple(names), tuple(weights))
 
@@ -188,21 +192,21 @@ def _weights(text: str, users: int) -> Mix[int]:
     try:
         weights = [positive(part) for part in text.split(",")]
     except ValueError as error:
-        raise LoadConfigError(f"--weights: {text!r} is no list of numbers.", hint="Such as 1,3,20.") from error
+        raise LoadConfigError(f"--weights: {text!r} is no list of numbers.", hint="An example is 1,3,20.") from error
     if len(weights) != users:
-        raise LoadConfigError(f"{len(weights)} --weights are not for {users} users.", hint="Give each user one.")
+        raise LoadConfigError(f"There are {len(weights)} --weights for {users} users.", hint="Give each user one.")
     return Mix("user", range(users), weights)
 
 
-def _check(chosen: Mapping[str, Any], said: Mapping[str, Any], users: int) -> None:
+def _check(chosen: Mapping[str, Any], explicit: Mapping[str, Any], users: int) -> None:
     arrivals = chosen["arrivals"]
     if users < 1:
         raise LoadConfigError("A load needs users.", hint="Give --users a number above zero.")
     for name in OF_ARRIVALS:
-        if name in said and name not in POSSIBLE[arrivals]:
+        if name in explicit and name not in POSSIBLE[arrivals]:
             users_of = ", ".join(kind for kind in OPEN if name in POSSIBLE[kind])
             raise LoadConfigError(
-                f"{arrivals} arrivals have no --{name.replace('_', '-')}.", hint=f"Those have: {users_of}."
+                f"{arrivals} arrivals have no --{name.replace('_', '-')}.", hint=f"It is for {users_of}."
             )
     for name in NEEDED[arrivals]:
         if chosen[name] is None:
@@ -210,11 +214,11 @@ def _check(chosen: Mapping[str, Any], said: Mapping[str, Any], users: int) -> No
     if chosen["weights"] is not None and (arrivals == CLOSED or chosen["user_mode"] not in UNTURNED):
         raise LoadConfigError(
             f"--weights are for open loads, with --user-mode {' or '.join(UNTURNED)}.",
-            hint="Elsewhere users take turns: leave them out.",
+            hint="Leave them out: the users take turns.",
         )
     created = chosen["user_mode"] == "created" and chosen["requests_per_user"]
     if created and arrivals == CLOSED and (chosen["requests"] is None or chosen["duration"] is not None):
         raise LoadConfigError(
-            "Nobody knows how many users have to be created for a closed load that time ends.",
-            hint="Leave out --duration, or add --requests-per-user 0: then each simulated user keeps its id.",
+            "A closed load with a duration needs an unknown number of created users.",
+            hint="Leave out --duration, or add --requests-per-user 0, so that each simulated user keeps its id.",
         )

@@ -1,4 +1,4 @@
-"""What the loaded proxy itself uses, if its process is on this machine: sampled each second."""
+"""CPU and memory of the loaded proxy, sampled once a second, if its process is on this machine."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ NS = 1e9
 
 @dataclass(frozen=True)
 class Usage:
-    """Of a process and those that it has started, over a run."""
+    """CPU and memory of a process and its descendants during a run."""
 
     cpu: float
-    """Of a core, in the mean; several processes may use more than one."""
+    """Mean CPU use in cores."""
     memory_mib: float
-    """At most."""
+    """Maximum of the resident memory."""
     ended: bool
-    """Whether the process has ended meanwhile: then the rest is as of its last second."""
+    """Whether the process ended during the run. Then the values are those until its last second."""
 
 
 class Sampler(threading.Thread):
-    """Watches a process until it is told to stop."""
+    """Thread that samples a process until `usage` is called."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         try:
             self._process = psutil.Process(pid)
         except psutil.NoSuchProcess as error:
-            raise LoadConfigError(f"There is no process {pid}.", hint="Name the proxy's with --pid.") from error
+            raise LoadConfigError(f"There is no process {pid}.", hint="Name the proxy's process with --pid.") from error
         self._over = threading.Event()
         self._ended = False
         self._most = 0.0
@@ -57,12 +57,12 @@ class Sampler(threading.Thread):
         self._began = self._last = time.monotonic()
 
     def run(self) -> None:
-        """Sample."""
+        """Sample once a second."""
         while not self._over.wait(SECOND):
             self._sample()
 
     def usage(self) -> Usage:
-        """Stop, and return what was found."""
+        """Stop sampling, and return the usage of the run."""
         self._over.set()
         self.join()
         self._sample()
@@ -71,7 +71,7 @@ class Sampler(threading.Thread):
         return Usage(cpu, self._most, self._ended)
 
     def write(self, folder: Path) -> None:
-        """Write down what was sampled since the last time: into a folder that is the load's own by then."""
+        """Write the samples since the last call to the load's folder."""
         write_samples(folder, [self._samples.popleft() for _ in range(len(self._samples))])
 
     def _sample(self) -> None:
@@ -81,14 +81,14 @@ class Sampler(threading.Thread):
             self._ended = True
             return
         for process in self._all():
-            # One that ends meanwhile has spent what was seen last.
+            # A process that ends keeps its last values.
             with contextlib.suppress(psutil.Error):
                 times, name = process.cpu_times(), process.name()
                 spent, before = times.user + times.system, self._spent.get(process)
                 waited, waited_before = _waited(process.pid), self._waited.get(process)
                 self._spent[process], self._waited[process] = spent, waited
                 memory += process.memory_info().rss / MIB
-                # One that has only begun to be watched has spent what nobody knows when.
+                # The first sample of a process has no interval.
                 if before is not None:
                     lost = None if waited is None or waited_before is None else round(waited - waited_before, 4)
                     used.append(Used(process.pid, name, round(spent - before, 4), lost))
@@ -113,7 +113,7 @@ class Sampler(threading.Thread):
 
 
 def _waited(pid: int) -> float | None:
-    """Return for how many seconds so far a process' main thread stood in line for a core; Linux alone tells."""
+    """Return the seconds so far that a process's main thread waited for a core; `None` if the system is not Linux."""
     try:
         return round(int(Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[1]) / NS, 4)
     except (OSError, ValueError, IndexError):

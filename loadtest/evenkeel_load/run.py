@@ -1,4 +1,4 @@
-"""A load from the outside: Locust in processes of its own, step after step, and what they have recorded."""
+"""Run a load: Locust in its own processes, step by step, then merge and summarise the records."""
 
 from __future__ import annotations
 
@@ -30,51 +30,51 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.25
 END_SECONDS = 20.0
-# For the workers of this machine to find their master; those of others are started by hand.
+# Seconds for workers to find their master: on this machine, and on others, where they are started by hand.
 MEET_SECONDS, MEET_BY_HAND_SECONDS = 20, 1800
 REACH_SECONDS = 10.0
-# So many times as long a proxy may take that names its models meanwhile.
-ALIVE, PATIENCE = "/health/liveliness", 6
+# A proxy that is busy with a long list of models gets this multiple of the timeout.
+ALIVE, LONGER = "/health/liveliness", 6
 UNAUTHORISED = (401, 403)
 LOG = "locust.log"
 LOOPBACK = "127.0.0.1"
 MASTER_PORT = 5557
-# What Locust would take from around it, and nobody who runs `evenkeel load` has asked for.
+# Environment variables with options of Locust, which must not change a load.
 FOREIGN = ("LOCUST_", "EVENKEEL_LOAD_")
-# Options that are this module's own to give.
+# Options that this module sets.
 OURS = ("records", "run_name", "step")
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """Which Locust processes there are, and what part they play."""
+    """Locust's processes and their roles."""
 
     workers: int = 1
-    """How many processes send, on this machine."""
+    """The number of sending processes on this machine."""
     master: int = 0
-    """How many workers on other machines this one directs; 0 if it directs none."""
+    """The number of workers on other machines that this master controls; 0 if it is no master."""
     worker_of: str = ""
-    """The master that this one works for, as host:port."""
+    """The master of this worker, as host:port; empty if it is no worker."""
     port: int | None = None
-    """Where the master listens for its workers."""
+    """The master's port."""
 
     def __post_init__(self) -> None:
         if self.master and self.worker_of:
-            raise LoadConfigError("A load is either a --master or a --worker.", hint="Leave out one of them.")
+            raise LoadConfigError("A load is either a --master or a --worker.", hint="Leave one of them out.")
         if self.master and self.workers > 1:
-            raise LoadConfigError("A --master does not send.", hint="Give --workers to those that work for it.")
+            raise LoadConfigError("A --master does not send.", hint="Give --workers to its workers.")
         if self.port and not self.master:
             raise LoadConfigError("Only a --master has a --master-port.", hint="A worker names it: --worker HOST:PORT.")
         port = self.worker_of.partition(":")[2]
         if self.worker_of and (self.worker_of.startswith(":") or (port and not _is_port(port))):
-            raise LoadConfigError(f"--worker: {self.worker_of!r} is no HOST:PORT.", hint="Such as 10.0.0.5:5557.")
+            raise LoadConfigError(f"--worker: {self.worker_of!r} is no HOST:PORT.", hint="An example is 10.0.0.5:5557.")
 
     def arguments(self) -> list[str]:
-        """Return what Locust is told."""
+        """Return Locust's arguments."""
         if self.worker_of:
             host, _, port = self.worker_of.partition(":")
-            found = ["--worker", "--master-host", host, "--master-port", port or str(MASTER_PORT)]
-            return [*found, "--processes", str(self.workers)] if self.workers > 1 else found
+            arguments = ["--worker", "--master-host", host, "--master-port", port or str(MASTER_PORT)]
+            return [*arguments, "--processes", str(self.workers)] if self.workers > 1 else arguments
         if self.master:
             bind = ["--master-bind-port", str(self.port or MASTER_PORT)]
             return [
@@ -83,29 +83,29 @@ class Fleet:
                 "--expect-workers",
                 str(self.master),
                 *bind,
-                *_patience(MEET_BY_HAND_SECONDS),
+                *_wait_option(MEET_BY_HAND_SECONDS),
             ]
         if self.workers > 1:
-            # A port of its own: on the usual one it would meet the workers of another load on this machine.
+            # Its own port, because workers of another load on this machine may use the default one.
             port = str(_free_port())
             meeting = ["--master-bind-host", LOOPBACK, "--master-bind-port", port, "--master-port", port]
-            return ["--headless", "--processes", str(self.workers), *meeting, *_patience(MEET_SECONDS)]
+            return ["--headless", "--processes", str(self.workers), *meeting, *_wait_option(MEET_SECONDS)]
         return ["--headless"]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a step is."""
+    """Progress of a step."""
 
     plan: Plan
     seconds: float
     answered: int
     failed: int
     waiting: bool
-    """Whether all is answered, and only created users are still to be removed."""
+    """Whether all requests are answered, and created users wait for their removal."""
 
 
-def _patience(seconds: int) -> list[str]:
+def _wait_option(seconds: int) -> list[str]:
     return ["--expect-workers-max-wait", str(seconds)]
 
 
@@ -121,14 +121,14 @@ def _free_port() -> int:
 
 
 def scenario_file(name: str) -> Path:
-    """Return a scenario's locustfile: beside the package in a checkout, inside it when it is installed."""
+    """Return the path of a scenario's locustfile: next to the package in a checkout, inside it if it is installed."""
     here = Path(__file__).parent
     inside = here / "scenarios" / f"{name}.py"
     return inside if inside.exists() else here.parent / "scenarios" / f"{name}.py"
 
 
 def reach(host: str, api_key: str) -> None:
-    """Raise unless the target answers, and takes the key, as far as a list of models can tell."""
+    """Raise unless the target answers a request for its models with this key."""
     try:
         headers = {"authorization": f"Bearer {api_key}"}
         with httpx.stream(
@@ -141,24 +141,22 @@ def reach(host: str, api_key: str) -> None:
     except httpx.HTTPError as error:
         raise LoadFailed(f"Nothing answers at {host}: {error}.", hint="Start it, or name another --host.") from error
     if status in UNAUTHORISED:
-        raise LoadConfigError(
-            f"{host} refuses the API key with {status}.", hint="Give one that it knows with --api-key."
-        )
+        raise LoadConfigError(f"{host} rejects the API key with {status}.", hint="Give a valid one with --api-key.")
 
 
 def _wait_for(host: str) -> None:
-    """Raise unless somebody answers who takes long to name hundreds of models, and meanwhile may do nothing else."""
+    """Raise unless the target is alive. Listing hundreds of models may block it for long."""
     try:
-        httpx.get(f"{host}{ALIVE}", timeout=PATIENCE * REACH_SECONDS, trust_env=False)
+        httpx.get(f"{host}{ALIVE}", timeout=LONGER * REACH_SECONDS, trust_env=False)
     except httpx.HTTPError as error:
-        what = f"{host} takes connections, but answers neither /v1/models nor {ALIVE}: {error}."
-        raise LoadFailed(what, hint="See what it is busy with, or name another --host.") from error
+        what = f"{host} accepts connections, but answers neither /v1/models nor {ALIVE}: {error}."
+        raise LoadFailed(what, hint="Check what it is busy with, or name another --host.") from error
 
 
 def prepare(records: Path) -> None:
     """Make the folder of a load."""
     if any(any(records.glob(kind)) for kind in names.OF_A_LOAD):
-        raise LoadConfigError(f"{records} holds a load already.", hint="Name another folder with --records.")
+        raise LoadConfigError(f"{records} already has a load.", hint="Name another folder with --records.")
     try:
         records.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -178,26 +176,25 @@ def run(
     tell: Callable[[Progress], None],
     is_there: bool = False,
 ) -> Summary | None:
-    """Make a load, step by step; return what it was like. What was recorded stays, whatever happens.
+    """Run a load step by step, and return its summary. The records are kept in any case.
 
-    Who knows that the target `is_there` spares it a question that is dear where there are many models.
-
-    A master whose workers are on other machines has no records, and returns None.
+    With `is_there`, the target is not checked first: listing many models is expensive. A master with workers on other
+    machines has no records, and returns `None`.
     """
     plans = [
         make_plan(SCENARIOS[scenario], count, records.name, {**given, "step": step}) for step, count in enumerate(users)
     ]
-    if not all(one.expected != 0 for one in plans):
+    if not all(plan.expected != 0 for plan in plans):
         raise LoadConfigError("No request is due in that time.", hint="Give a longer --duration, or a higher --rate.")
     if fleet.master and len(plans) > 1:
-        raise LoadConfigError("A --master directs one step.", hint="Give --users one number.")
+        raise LoadConfigError("A --master runs one step.", hint="Give --users one number.")
     if not is_there:
         reach(host, plans[0].api_key)
     prepare(records)
     with names.claimed(records):
-        for one in plans:
-            _step(one, host, given, records, fleet, tell)
-            if one.scenario.until_errors and any_error(records):
+        for plan in plans:
+            _step(plan, host, given, records, fleet, tell)
+            if plan.scenario.until_errors and any_error(records):
                 break
         if fleet.master and not any(records.glob(names.PARTS)):
             return None
@@ -206,7 +203,7 @@ def run(
 
 
 def work(scenario: str, host: str, given: Mapping[str, Any], records: Path, fleet: Fleet) -> None:
-    """Send what a master on another machine asks for; the records lie here."""
+    """Send the share of a load that a master on another machine assigns. The records are kept here."""
     prepare(records)
     with names.claimed(records), _locust(scenario, host, [], given, records, fleet) as process:
         process.wait()
@@ -214,31 +211,32 @@ def work(scenario: str, host: str, given: Mapping[str, Any], records: Path, flee
 
 
 def _step(
-    one: Plan, host: str, given: Mapping[str, Any], records: Path, fleet: Fleet, tell: Callable[[Progress], None]
+    plan: Plan, host: str, given: Mapping[str, Any], records: Path, fleet: Fleet, tell: Callable[[Progress], None]
 ) -> None:
-    # Of an open load one user in each process is the dispatcher; Locust's own ramp is not wanted.
-    users = max(fleet.workers, fleet.master) if one.is_open else one.users
+    # In an open load, one user of each process is the dispatcher. All users start at once, without Locust's ramp.
+    users = max(fleet.workers, fleet.master) if plan.is_open else plan.users
     began = time.monotonic()
     (records / names.PROGRESS).unlink(missing_ok=True)
-    arguments = ["--users", str(users), "--spawn-rate", str(users), "--step", str(one.step), "--run-name", one.run]
-    arguments += ["--identities", str(one.users)] if one.is_open else []
-    with _locust(one.scenario.name, host, arguments, given, records, fleet) as process:
+    arguments = ["--users", str(users), "--spawn-rate", str(users), "--step", str(plan.step), "--run-name", plan.run]
+    arguments += ["--identities", str(plan.users)] if plan.is_open else []
+    with _locust(plan.scenario.name, host, arguments, given, records, fleet) as process:
         while process.poll() is None:
             time.sleep(LOOK_SECONDS)
-            found = names.read_json(records / names.PROGRESS)
-            fields = found.get("answered", 0), found.get("failed", 0), found.get("waiting", False)
-            tell(Progress(one, time.monotonic() - began, *fields))
+            progress = names.read_json(records / names.PROGRESS)
+            fields = progress.get("answered", 0), progress.get("failed", 0), progress.get("waiting", False)
+            tell(Progress(plan, time.monotonic() - began, *fields))
     _check_end(process, records)
 
 
 def _check_end(process: subprocess.Popen[bytes], records: Path) -> None:
-    """Raise if Locust did not come to its end, with the reason that it gave."""
+    """Raise if Locust failed, with its reason."""
     failure = names.read_json(records / names.FAILURE)
     if failure:
         raise LoadFailed(failure["what"], hint=failure["hint"])
     if process.returncode:
         raise LoadFailed(
-            f"Locust ended with {process.returncode}.", hint=f"{records / LOG} says why, unless the disk is full."
+            f"Locust ended with {process.returncode}.",
+            hint=f"See {records / LOG}; if it is empty, the disk may be full.",
         )
 
 
@@ -246,7 +244,7 @@ def _check_end(process: subprocess.Popen[bytes], records: Path) -> None:
 def _locust(
     scenario: str, host: str, arguments: list[str], given: Mapping[str, Any], records: Path, fleet: Fleet
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run Locust on a scenario; however this is left, it has ended."""
+    """Run Locust on a scenario. It has ended when the block is left."""
     command = [sys.executable, "-m", "evenkeel_load.locust_side.lifeline", str(os.getpid())]
     command += ["--locustfile", str(scenario_file(scenario)), "--host", host, *fleet.arguments(), *arguments]
     command += ["--records", str(records.absolute()), "--only-summary"]
@@ -260,7 +258,7 @@ def _locust(
     with (records / LOG).open("ab") as log:
         process = subprocess.Popen(
             command,
-            # Locust reads configuration files in both of these.
+            # Locust reads configuration files in both folders.
             cwd=records,
             env=environment | {"HOME": str(records.absolute())},
             stdin=subprocess.DEVNULL,

@@ -13,7 +13,7 @@ class UserMode:
     seed: int
     run: str
     requests_per_user: int = 1
-    """How many requests of a simulated user share an id. 0 means all of them."""
+    """The number of requests of a simulated user that share an id; 0 means all."""
 
     def user_id(self, user: int, turn: int) -> str | None:
         """Return the end user's id, or None to leave the field out."""

@@ -47,13 +47,13 @@ def test_a_duration_replaces_the_usual_number() -> None:
 @given(st.integers(1, 50), st.integers(0, 10_000))
 def test_every_number_is_one_users_turn(users: int, number: int) -> None:
     found = plan("chat", users, "run", {})
-    user, turn = found.place(number)
+    user, turn = found.user_and_turn(number)
     assert (turn * users + user, user < users) == (number, True)
 
 
 def test_users_send_as_much_as_their_weights_say() -> None:
     found = plan("chat", 3, "run", {"weights": "1,3,6", "arrivals": "constant", "rate": 10.0, "duration": 300.0})
-    counts = Counter(found.place(number)[0] for number in range(3000))
+    counts = Counter(found.user_and_turn(number)[0] for number in range(3000))
     assert [counts[user] / 3000 for user in range(3)] == pytest.approx([0.1, 0.3, 0.6], abs=0.03)
 
 
@@ -64,13 +64,13 @@ def test_users_send_as_much_as_their_weights_say() -> None:
         ({"arrivals": "poisson"}, "need --rate"),
         ({"arrivals": "trace"}, "need --trace"),
         ({"arrivals": "ramp", "rate": 1.0, "duration": 3.0}, "need --rate-to"),
-        ({"user_mode": "created", "duration": 3.0}, "how many users"),
+        ({"user_mode": "created", "duration": 3.0}, "an unknown number of created users"),
         ({"models": "gpt-4o=x"}, "no model with a weight"),
-        ({"models": "=2"}, "names no model"),
+        ({"models": "=2"}, "has an empty name"),
         ({"user_mode": "nobody"}, "there is no 'nobody'"),
         ({"weights": "1,2"}, "are for open loads"),
         ({"weights": "1,2", "arrivals": "constant", "rate": 1.0, "user_mode": "random"}, "are for open loads"),
-        ({"weights": "1,2", "arrivals": "constant", "rate": 1.0}, "2 --weights are not for 10 users"),
+        ({"weights": "1,2", "arrivals": "constant", "rate": 1.0}, "There are 2 --weights for 10 users"),
         ({"weights": "1,x", "arrivals": "constant", "rate": 1.0}, "no list of numbers"),
     ],
 )

@@ -44,7 +44,7 @@ def test_a_target_that_takes_long_to_name_its_models_is_there() -> None:
 def test_who_only_takes_connections_is_no_target() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(LoadFailed, match="takes connections, but answers neither"):
+        with pytest.raises(LoadFailed, match="accepts connections, but answers neither"):
             reach(address, "sk-x")
     with pytest.raises(LoadFailed, match="Nothing answers"):
         reach(address, "sk-x")

@@ -98,7 +98,7 @@ def test_a_torn_end_costs_no_more_than_itself(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_records_is_told(tmp_path: Path) -> None:
-    with pytest.raises(LoadFailed, match="holds no records"):
+    with pytest.raises(LoadFailed, match="has no records"):
         merge(tmp_path)
 
 
@@ -268,9 +268,9 @@ def test_merged_records_that_are_broken_are_lost_and_that_is_said(tmp_path: Path
     merge(tmp_path).write_text("nonsense")
     with pytest.raises(LoadFailed, match="cannot be read") as failed:
         merge(tmp_path)
-    assert "the parts that it was made of were removed" in failed.value.hint
+    assert "the files that it was made of were removed" in failed.value.hint
     (tmp_path / "records.parquet").unlink()
-    with pytest.raises(LoadFailed, match="holds no records"):
+    with pytest.raises(LoadFailed, match="has no records"):
         merge(tmp_path)
 
 

@@ -69,7 +69,7 @@ def request_bytes(body: bytes) -> bytes:
 
 
 def free_port() -> int:
-    """Return a port that nobody uses."""
+    """Return an unused port."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
@@ -77,7 +77,7 @@ def free_port() -> int:
 
 
 def ask(port: int, request: bytes, times: int, connections: int) -> None:
-    """Send so many requests over each of so many connections, on all of them at a time."""
+    """Send `times` requests over each of `connections` connections, on all of them at a time."""
     clients = [_connect(port) for _ in range(connections)]
     try:
         for _ in range(times):
@@ -91,7 +91,7 @@ def ask(port: int, request: bytes, times: int, connections: int) -> None:
 
 
 def offer(port: int, request: bytes, rate: float, seconds: float, connections: int) -> Offered:
-    """Send requests at a steady rate for so long; those without an answer soon after do not count as answered."""
+    """Send requests at a steady rate for `seconds`. Those without an answer after twice that time are not counted."""
     lines = [Line(_connect(port)) for _ in range(connections)]
     latency: list[float] = []
     lag: list[float] = []
@@ -140,7 +140,7 @@ class Line:
 
 
 def listen(port: int, request: bytes, streams: int, gap_ms: float) -> list[float]:
-    """Open so many streams as fast as can be; return by how many ms each chunk of each came too late."""
+    """Open streams as fast as possible. Return the lateness of all chunks in milliseconds."""
     allow_many_files()
     late: list[float] = []
     with selectors.DefaultSelector() as selector:
@@ -156,7 +156,7 @@ def listen(port: int, request: bytes, streams: int, gap_ms: float) -> list[float
 
 
 class Stream:
-    """One stream: notes how late each chunk is, counted from the time at which the server says it began."""
+    """A stream that records the lateness of its chunks, relative to the start that the server states."""
 
     def __init__(self, gap_ms: float, late_ms: list[float]) -> None:
         self._gap_ns = gap_ms * NS_PER_MS
@@ -167,8 +167,8 @@ class Stream:
         """Time the chunks in what came; return whether it was the end."""
         now = time.time_ns()
         if not self._due:
-            found = SENT.search(data)
-            self._due = float(found.group(1)) if found else now
+            match = SENT.search(data)
+            self._due = float(match.group(1)) if match else now
         for _ in range(data.count(CHUNK) - data.count(EMPTY_CHUNK)):
             self._late_ms.append((now - self._due) / NS_PER_MS)
             self._due += self._gap_ns
@@ -186,9 +186,9 @@ def _read_answer(client: socket.socket) -> None:
     while data:
         head, end, body = data.partition(HEAD_END)
         if end:
-            found = LENGTH.search(head)
-            assert found is not None, head
-            if len(body) >= int(found.group(1)):
+            match = LENGTH.search(head)
+            assert match is not None, head
+            if len(body) >= int(match.group(1)):
                 return
         data += client.recv(READ_BYTES)
 

@@ -230,18 +230,18 @@ def free_port() -> int:
     ],
 )
 def test_settings_that_cannot_be_are_one_sentence(written: str, tmp_path: Path) -> None:
-    refused = refusal(tmp_path, written)
+    refused = rejection(tmp_path, written)
     assert (refused.returncode, "Traceback" in refused.stderr) == (2, False), refused.stderr
 
 
 @pytest.mark.parametrize("more", [["--calibrate"], ["--length", "3"]])
 @pytest.mark.parametrize("written", ["latency: 200", "seed: !!binary NQ=="])
 def test_nor_are_they_read_otherwise_with_options(written: str, more: list[str], tmp_path: Path) -> None:
-    refused = refusal(tmp_path, written, *more)
+    refused = rejection(tmp_path, written, *more)
     assert (refused.returncode, "Traceback" in refused.stderr) == (2, False), refused.stderr
 
 
-def refusal(folder: Path, written: str, *more: str) -> subprocess.CompletedProcess[str]:
+def rejection(folder: Path, written: str, *more: str) -> subprocess.CompletedProcess[str]:
     path = folder / "mock.yaml"
     path.write_text(written)
     command = [sys.executable, "-m", "evenkeel_mock", "--port", str(free_port()), "--config", str(path), *more]

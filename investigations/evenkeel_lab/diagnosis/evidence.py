@@ -18,7 +18,7 @@ from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT, Investigation
 from evenkeel_lab.runner.measurement.run import FILE, Run
 from evenkeel_lab.runner.results.store import HEAD
-from evenkeel_load.analysis.summary import Fared, fares, summarise
+from evenkeel_load.analysis.summary import ProcessHealth, process_health, summarise
 from evenkeel_load.arrivals import CLOSED
 from evenkeel_load.errors import LoadError
 from evenkeel_load.records import folder as names
@@ -55,7 +55,7 @@ class Evidence:
     name: str
     step: Step
     requests: Requests
-    fared: Fared
+    health: ProcessHealth
     """Resource usage of the load generator's processes, and of their machine."""
     connections: int | None = None
     """Maximum number of connections of all processes of the load generator together."""
@@ -92,7 +92,7 @@ class Evidence:
     @property
     def is_cramped(self) -> bool:
         """Whether the machine was full, and it was not recorded how long the proxy waited for a core."""
-        machine = self.fared.machine
+        machine = self.health.machine
         counted = any(process.waited is not None for process in self.processes or ())
         return machine is not None and machine.busy >= FULL * machine.cores and not counted
 
@@ -114,7 +114,7 @@ def read(folder: Path) -> list[Evidence]:
             pq.read_metadata(folder / names.RECORDS)
         merge(folder)
         summary = summarise(folder)
-        fared = fares(folder)
+        health = process_health(folder)
         table = pq.read_table(folder / names.RECORDS, columns=list(COLUMNS))
     except LoadError as error:
         raise WrongUse(error.what, hint=error.hint) from error
@@ -137,7 +137,7 @@ def read(folder: Path) -> list[Evidence]:
                 else f"{folder}, {step.users} user{'s' if step.users > 1 else ''}",
                 step=step,
                 requests=requests,
-                fared=fared.get(step.step, Fared()),
+                health=health.get(step.step, ProcessHealth()),
                 connections=plan["connections"] * max(1, plan["processes"]) if "connections" in plan else None,
                 ladder=_ladder(summary),
                 torn=len(list(folder.glob(f"torn-{names.PARTS}"))),

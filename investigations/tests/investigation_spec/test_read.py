@@ -50,7 +50,7 @@ def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
         ("users = 20", 'users = "many"', ("load.users", "Simulated users")),
         ('"chat"', '"chatter"', ("no scenario 'chatter'", "")),
         ("duration = 60.0", 'duration = 60.0\narrivals = "poisson"', ("poisson arrivals need --rate", "")),
-        ("duration = 60.0", 'duration = 60.0\nuser_mode = "created"', ("how many users have to be created", "")),
+        ("duration = 60.0", 'duration = 60.0\nuser_mode = "created"', ("an unknown number of created users", "")),
         ("duration = 60.0", 'duration = 60.0\nuser_mode = "guessed"', ("there is no", "")),
         ("duration = 60.0", "", ("a run needs `requests` or `duration`", "")),
         ('"duets"', '"duet"', ("session.design", "duets or alternating")),

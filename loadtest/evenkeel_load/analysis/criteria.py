@@ -1,11 +1,11 @@
-"""What a run has to keep to, from a TOML file.
+"""Criteria of a load, from a TOML file.
 
 error_rate = 0.01            # of all requests
-[calls.chat]                 # of one kind; `all` means all together
-p95_ms = 400                 # likewise p50_ms, p90_ms, p99_ms, p99_9_ms, mean_ms, max_ms: of the latency
+[calls.chat]                 # of one kind of request; `all` means all together
+p95_ms = 400                 # latency; also p50_ms, p90_ms, p99_ms, p99_9_ms, mean_ms, max_ms
 error_rate = 0.005
-above_1s = 0.02              # share of the latencies; likewise above_5s
-[proxy]                      # of the process named by --pid, and those that it has started
+above_1s = 0.02              # share of the latencies; also above_5s
+[proxy]                      # of the process of --pid and its descendants
 cpu = 0.95                   # of a core, in the mean
 memory_mib = 900             # at most
 """
@@ -36,63 +36,69 @@ TOP = ("error_rate", "calls", "proxy")
 
 @dataclass(frozen=True)
 class Judged:
-    """One criterion, and what was found."""
+    """A criterion with its measured value."""
 
     what: str
     limit: float
-    found: float | None
-    """None if it could not be told."""
+    measured: float | None
+    """`None` if there are too few requests."""
 
     @property
     def ok(self) -> bool:
-        """Whether it was kept to."""
-        return self.found is not None and self.found <= self.limit
+        """Whether the value is within the limit."""
+        return self.measured is not None and self.measured <= self.limit
+
+    def document(self) -> dict[str, Any]:
+        """Return the criterion as a JSON document."""
+        return {"what": self.what, "limit": self.limit, "found": self.measured, "ok": self.ok}
 
 
 @dataclass(frozen=True)
 class Criteria:
-    """All that a file asks for."""
+    """All criteria of a file."""
 
     error_rate: float | None
     calls: Mapping[str, Mapping[str, float]]
     proxy: Mapping[str, float]
 
     def check(self, calls: Collection[str], *, watched: bool) -> None:
-        """Refuse what can never be judged: a kind of request that is not sent, a process that is not watched."""
+        """Raise for a criterion of a kind that is not sent, or of a process that is not watched."""
         for name in self.calls:
             if name not in {*calls, ALL}:
                 _refuse(f"calls.{name}", name, (*calls, ALL))
         if self.proxy and not watched:
-            raise LoadConfigError("[proxy] is about a process that nobody watches.", hint="Name it with --pid.")
+            raise LoadConfigError("[proxy] needs a process to watch.", hint="Name it with --pid.")
 
     def judge(self, summary: Summary, usage: Usage | None) -> list[Judged]:
-        """Return each criterion with what was found, step by step."""
-        found: list[Judged] = []
+        """Return each criterion with its measured value, step by step."""
+        judged: list[Judged] = []
         for step in summary.steps:
-            place = f"{step.users} users: " if len(summary.steps) > 1 else ""
+            prefix = f"{step.users} users: " if len(summary.steps) > 1 else ""
             if self.error_rate is not None:
                 together = step.calls.get(ALL) or next(iter(step.calls.values()), None)
                 rate = together.error_rate if together is not None else None
-                found.append(Judged(f"{place}error_rate", self.error_rate, rate))
+                judged.append(Judged(f"{prefix}error_rate", self.error_rate, rate))
             for name, limits in self.calls.items():
                 calls = step.calls.get(name) or (next(iter(step.calls.values()), None) if name == ALL else None)
-                found += (
-                    Judged(f"{place}{name} {key}", limit, None if calls is None else _figure(calls, key))
+                judged += (
+                    Judged(f"{prefix}{name} {key}", limit, None if calls is None else _figure(calls, key))
                     for key, limit in limits.items()
                 )
-        found += (
+        judged += (
             Judged(f"proxy {key}", limit, None if usage is None else getattr(usage, key))
             for key, limit in self.proxy.items()
         )
-        return found
+        return judged
 
 
 def read_criteria(path: Path) -> Criteria:
-    """Read a file; a key that is none is an error that names the nearest valid one."""
+    """Read a file. An unknown key is an error that names the nearest valid one."""
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise LoadConfigError(f"{path} cannot be read: {error}.", hint="Mend it; docs/load.md shows one.") from error
+        raise LoadConfigError(
+            f"{path} cannot be read: {error}.", hint="Correct it; docs/load.md shows an example."
+        ) from error
     _known(given, TOP, str(path))
     rate = given.get("error_rate")
     calls = _table(given.get("calls", {}), f"{path}: calls")
@@ -122,7 +128,7 @@ def _limits(value: object, valid: tuple[str, ...], where: str) -> dict[str, floa
 
 def _table(value: object, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise LoadConfigError(f"{where} is not a table.", hint="docs/load.md shows one.")
+        raise LoadConfigError(f"{where}: expected a table.", hint="docs/load.md shows an example.")
     return value
 
 
@@ -140,5 +146,5 @@ def _refuse(where: str, key: str, valid: tuple[str, ...]) -> NoReturn:
 
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
-        raise LoadConfigError(f"{where}: {value!r} is no number from 0 to {MOST:.0e}.", hint="Write one.")
+        raise LoadConfigError(f"{where}: expected a number from 0 to {MOST:.0e}, got {value!r}.", hint="Correct it.")
     return float(value)

@@ -25,21 +25,23 @@ ROWS = ("latency", "service", "first_byte", "first_token", "gap", "added")
 
 
 def render(summary: Summary, judged: Sequence[Judged], failed: Sequence[str]) -> RenderableType:
-    """Return all of it; `failed` is what nobody has to ask for."""
+    """Return the summary as text; `failed` lists failures that need no criterion."""
     parts: list[RenderableType] = []
     for step in summary.steps:
         parts += [Text(headline(summary, step), style="bold"), _table(step), *_errors(step), Text()]
-    parts.append(Text("milliseconds; latency from when a request was due, service from when it was sent", style="dim"))
+    parts.append(
+        Text("milliseconds; latency counts from the due time of a request, service from its sending", style="dim")
+    )
     if any(spread.unsure for step in summary.steps for calls in step.calls.values() for spread in _spreads(calls)):
-        parts.append(Text(f"{UNSURE} fewer than 20 requests lie beyond: take it as a hint", style="dim"))
-    parts += [Text.assemble(_sign(ok=one.ok), f"  {sentence(one)}") for one in judged]
+        parts.append(Text(f"{UNSURE} estimated from fewer than 20 requests beyond it", style="dim"))
+    parts += [Text.assemble(_sign(ok=criterion.ok), f"  {sentence(criterion)}") for criterion in judged]
     parts += [Text.assemble(_sign(ok=False), f"  {what}") for what in failed]
     parts += [Text(f"rig-limited: {why}", style="bold yellow") for why in summary.limited]
     return Group(*parts)
 
 
 def headline(summary: Summary, step: Step) -> str:
-    """Say in a line what was run."""
+    """Return a line about the load of a step."""
     requests = sum(calls.requests for name, calls in step.calls.items() if name != ALL)
     sent = f"{requests:,} requests in {step.seconds:,.1f} s"
     if step.lag is None:
@@ -51,10 +53,10 @@ def headline(summary: Summary, step: Step) -> str:
     return f"{summary.scenario}, {step.arrivals} arrivals: {sent}, {rates}{step.achieved:,.1f}/s sent, {late}"
 
 
-def sentence(one: Judged) -> str:
-    """Say what a criterion asks for and what was found."""
-    found = "not told: too few requests" if one.found is None else f"{one.found:,.4g}"
-    return f"{one.what} {found} ({one.limit:,.4g} may be)"
+def sentence(criterion: Judged) -> str:
+    """Return a line about a criterion: its value and its limit."""
+    value = "unknown: too few requests" if criterion.measured is None else f"{criterion.measured:,.4g}"
+    return f"{criterion.what} {value} (limit {criterion.limit:,.4g})"
 
 
 def _sign(*, ok: bool) -> tuple[str, str]:
@@ -65,17 +67,17 @@ def _table(step: Step) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("", "requests", *QUANTILES, "mean", "max", ">1 s", ">5 s"):
         table.add_column(name, justify="left" if not name else "right", no_wrap=True)
-    several = len(step.calls) > 1
+    has_kinds = len(step.calls) > 1
     for name, calls in step.calls.items():
         for row in ROWS:
             spread: Spread | None = getattr(calls, row)
-            # Of an answer in one piece, the first byte is the answer; of several kinds, it means several things.
+            # The first byte of a whole answer is the answer, and that of several kinds has no meaning.
             if spread is None or (row == "first_byte" and (calls.first_token is None or name == ALL)):
                 continue
             label = row.replace("_", " ")
             shares = (f"{calls.above_1s:.1%}", f"{calls.above_5s:.1%}") if row == "latency" else ("", "")
             table.add_row(
-                f"{name} {label}" if several else label,
+                f"{name} {label}" if has_kinds else label,
                 f"{spread.count:,}",
                 *(_quantile(spread, quantile) for quantile in QUANTILES),
                 _ms(spread.mean),
@@ -88,10 +90,10 @@ def _table(step: Step) -> Table:
 def _errors(step: Step) -> Iterator[Text]:
     for name, calls in step.calls.items():
         if calls.errors and name != ALL:
-            told = ", ".join(f"{kind} {count:,}" for kind, count in calls.errors.items())
-            yield Text(f"{name}: {calls.error_rate:.1%} failed: {told}", style="red")
+            classes = ", ".join(f"{kind} {count:,}" for kind, count in calls.errors.items())
+            yield Text(f"{name}: {calls.error_rate:.1%} failed: {classes}", style="red")
         if calls.retried and name != ALL:
-            yield Text(f"{name}: {calls.retried:,} were tried more than once by the proxy")
+            yield Text(f"{name}: the proxy retried {calls.retried:,}")
 
 
 def _quantile(spread: Spread, name: str) -> str:

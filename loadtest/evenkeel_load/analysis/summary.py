@@ -1,6 +1,6 @@
-"""What a folder of records says: per step and kind of request, how long, how often, and whether the rig was at fault.
+"""Summary of a folder of records: latencies, rates and errors by step and kind, and whether the rig was at its limit.
 
-Latency counts from when a request was intended, service from when it was sent; both of requests that succeeded.
+Latency counts from the due time of a request, service time from its sending. Both are of successful requests.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 NS_PER_MS, NS, MS = 1e6, 1e9, 1e3
 ALL = "all"
 SLOW_MS, VERY_SLOW_MS = 1000.0, 5000.0
-# What makes a run say more about the rig than about what was loaded.
+# Bounds beyond which a run measures the rig rather than the target.
 MOST_LAG_MS, MOST_LATE, LEAST_ACHIEVED, MOST_CPU = 10.0, 0.01, 0.98, 0.85
-# Fewer late requests are an accident of the machine's, unless they are the most of them.
+# Fewer late requests are noise, unless they are most of the requests.
 LEAST_LATE, MOST_OF_THEM = 5, 0.5
-# A process that notes each second sleeps a little longer.
+# A process that records each second sleeps a little longer.
 SECOND, MANY_SECONDS = 0.9, 20
-# A load that time ends lasts as long as it should, but for this.
+# A load with a duration lasts at least this share of it.
 LEAST_LASTED = 0.9
 UNREACHED = {"refused", "unresolved", "network"}
 OF_A_PLAN = {"step", "scenario", "host", "arrivals", "users", "expected", "span", "duration", "processes"}
@@ -63,30 +63,30 @@ class Calls:
 
     requests: int
     errors: dict[str, int]
-    """By class."""
+    """Number of errors by class."""
     retried: int
-    """How many of them the proxy tried more than once."""
+    """Number of requests that the proxy retried."""
     above_1s: float
     above_5s: float
-    """Shares of the latencies."""
+    """Shares of latencies above one and five seconds."""
     latency: Spread | None
     service: Spread | None
     first_byte: Spread | None
     first_token: Spread | None
     gap: Spread | None
-    """Between two chunks of a stream that say something."""
+    """Time between two chunks of a stream with content."""
     added: Spread | None
-    """By what the mock itself did not take; only where its headers came through."""
+    """Latency without the mock's own time; only if the proxy passes on the mock's headers."""
 
     @property
     def error_rate(self) -> float:
-        """The share that failed."""
+        """Share of failed requests."""
         return sum(self.errors.values()) / self.requests if self.requests else 0.0
 
 
 @dataclass(frozen=True)
 class Step:
-    """One run of several in a folder."""
+    """A step of a load: a run with one number of users."""
 
     step: int
     arrivals: str
@@ -95,27 +95,27 @@ class Step:
     seconds: float
     """From the first request to the last answer."""
     offered: float | None
-    """Requests a second that the schedule asks for; None of a closed load."""
+    """Requests per second of the schedule; `None` for a closed load."""
     achieved: float
-    """Requests a second that were sent."""
+    """Requests per second that were sent."""
     answered: float
-    """Requests a second that ended, well or not."""
+    """Requests per second that ended, successful or not."""
     succeeded: float
-    """Requests a second that ended well."""
+    """Requests per second that were successful."""
     lag: Spread | None
-    """By how much requests were sent later than intended; of an open load."""
+    """Delay of requests after their due time; only for an open load."""
     late: float
-    """The share of requests that were sent too late."""
+    """Share of requests that were sent too late."""
     behind_ms: float
-    """By how much later than the offered rate asks for all of them were sent; of an open load."""
+    """Delay of the last request against the offered rate; only for an open load."""
     calls: dict[str, Calls]
     limited: tuple[str, ...]
-    """Why the run says more about the rig than about what was loaded; empty if it does not."""
+    """Reasons why the run measured the rig rather than the target."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """All steps in a folder."""
+    """All steps of a folder."""
 
     scenario: str
     host: str
@@ -123,20 +123,20 @@ class Summary:
 
     @property
     def limited(self) -> tuple[str, ...]:
-        """Why the rig was at fault; empty if it was not."""
+        """Reasons of all steps why the rig was at its limit."""
         return tuple(dict.fromkeys(why for step in self.steps for why in step.limited))
 
     def document(self) -> dict[str, Any]:
-        """Return it for a program."""
-        found = asdict(self)
-        for step, told in zip(self.steps, found["steps"], strict=True):
+        """Return the summary as a JSON document."""
+        fields = asdict(self)
+        for step, of_step in zip(self.steps, fields["steps"], strict=True):
             for name, calls in step.calls.items():
-                told["calls"][name]["error_rate"] = calls.error_rate
-        return found | {"limited": list(self.limited)}
+                of_step["calls"][name]["error_rate"] = calls.error_rate
+        return fields | {"limited": list(self.limited)}
 
 
 def summarise(folder: Path, most_lag_ms: float = MOST_LAG_MS) -> Summary:
-    """Read the merged records of a folder; what asks about seconds may let more requests be late by milliseconds."""
+    """Summarise the merged records of a folder; requests with a lag above `most_lag_ms` are late."""
     plans = [names.read_json(path) for path in folder.glob(names.PLANS)]
     if not plans or not all(plan.keys() >= OF_A_PLAN for plan in plans):
         raise LoadFailed(
@@ -146,16 +146,16 @@ def summarise(folder: Path, most_lag_ms: float = MOST_LAG_MS) -> Summary:
         table = pq.read_table(folder / names.RECORDS, columns=COLUMNS)
     except (pa.ArrowException, OSError) as error:
         raise LoadFailed(f"{folder / names.RECORDS} cannot be read: {error}.", hint="Name another folder.") from error
-    fared = fares(folder)
+    health = process_health(folder)
     plans.sort(key=lambda plan: int(plan["step"]))
     steps = []
     for plan in plans:
         records = table.filter(pc.equal(table["step"], plan["step"])) if len(plans) > 1 else table
-        steps.append(_step(plan, records, fared.get(plan["step"], Fared()), most_lag_ms))
+        steps.append(_step(plan, records, health.get(plan["step"], ProcessHealth()), most_lag_ms))
     return Summary(plans[0]["scenario"], plans[0]["host"], tuple(steps))
 
 
-def _step(plan: dict[str, Any], records: pa.Table, fared: Fared, most_lag_ms: float) -> Step:
+def _step(plan: dict[str, Any], records: pa.Table, health: ProcessHealth, most_lag_ms: float) -> Step:
     intended, sent, end = (_numbers(records, name) for name in ("intended_ns", "sent_ns", "end_ns"))
     count = len(records)
     is_open = plan["arrivals"] != CLOSED
@@ -166,7 +166,7 @@ def _step(plan: dict[str, Any], records: pa.Table, fared: Fared, most_lag_ms: fl
     calls = {name: _calls(records.filter(pc.equal(records["call"], name))) for name in sorted(kinds)}
     if len(kinds) > 1:
         calls[ALL] = _calls(records)
-    # Between so many requests lies one gap less.
+    # The number of gaps is one less than that of requests.
     offered = (plan["expected"] - 1) / plan["span"] if plan["span"] else None
     step = Step(
         step=plan["step"],
@@ -184,7 +184,7 @@ def _step(plan: dict[str, Any], records: pa.Table, fared: Fared, most_lag_ms: fl
         calls=calls,
         limited=(),
     )
-    return replace(step, limited=tuple(_limits(step, plan, count, fared, most_lag_ms)))
+    return replace(step, limited=tuple(_limits(step, plan, count, health, most_lag_ms)))
 
 
 def _calls(records: pa.Table) -> Calls:
@@ -203,13 +203,13 @@ def _calls(records: pa.Table) -> Calls:
         latency=spread(latency),
         service=spread((end - sent) / NS_PER_MS),
         first_byte=spread((first_byte - sent) / NS_PER_MS),
-        first_token=spread(_there(first_token - sent) / NS_PER_MS),
+        first_token=spread(_without_nan(first_token - sent) / NS_PER_MS),
         gap=spread(_gaps(good) / NS_PER_MS),
-        added=spread(_there(_numbers(good, "added_ns")) / NS_PER_MS),
+        added=spread(_without_nan(_numbers(good, "added_ns")) / NS_PER_MS),
     )
 
 
-def _limits(step: Step, plan: dict[str, Any], count: int, fared: Fared, most_lag_ms: float) -> Iterator[str]:
+def _limits(step: Step, plan: dict[str, Any], count: int, health: ProcessHealth, most_lag_ms: float) -> Iterator[str]:
     if not count:
         yield "no request was sent"
         return
@@ -217,8 +217,8 @@ def _limits(step: Step, plan: dict[str, Any], count: int, fared: Fared, most_lag
         yield f"{step.expected - count:,} of {step.expected:,} requests left no record: a process died, or was stopped"
     elif step.expected is not None and count > step.expected:
         yield f"{count - step.expected:,} records more than requests: two loads have met in one folder"
-    elif fared.ended < plan["processes"]:
-        yield f"{plan['processes'] - fared.ended} of {plan['processes']} load processes died"
+    elif health.ended < plan["processes"]:
+        yield f"{plan['processes'] - health.ended} of {plan['processes']} load processes died"
     elif step.expected is None and count != plan.get("requests") and step.seconds < LEAST_LASTED * plan["duration"]:
         yield f"stopped after {step.seconds:,.1f} of {plan['duration']:,.1f} s"
     if step.late > MOST_LATE and (round(step.late * count) >= LEAST_LATE or step.late > MOST_OF_THEM):
@@ -226,105 +226,105 @@ def _limits(step: Step, plan: dict[str, Any], count: int, fared: Fared, most_lag
         yield f"requests were sent late: {step.late:.1%} of them {may}"
     if step.offered and step.achieved < LEAST_ACHIEVED * step.offered and step.behind_ms > most_lag_ms:
         yield f"only {step.achieved:,.1f} of {step.offered:,.1f} requests a second could be sent"
-    if fared.cpu > MOST_CPU:
-        yield f"a load process was busy for {fared.cpu:.0%} of a second: add --workers, or lower the rate"
+    if health.cpu > MOST_CPU:
+        yield f"a load process was busy for {health.cpu:.0%} of a second: add --workers, or lower the rate"
     if all(calls.error_rate == 1 and set(calls.errors) <= UNREACHED for calls in step.calls.values()):
         yield "the target could not be reached"
 
 
 @dataclass(frozen=True)
 class Machine:
-    """How full a machine was, in the mean over a step."""
+    """Mean CPU use of a machine during a step."""
 
     busy: float
-    """Cores, whoever used them."""
+    """Used cores, by all programs."""
     stolen: float
-    """Cores that the machine below took away."""
+    """Cores that the hypervisor took away."""
     cores: int
 
 
 @dataclass
-class Fared:
-    """How the processes of a step fared."""
+class ProcessHealth:
+    """State of the load processes of a step."""
 
     cpu: float = 0.0
-    """How busy the busiest was: the 95th percentile of its seconds, or the mean of a few."""
+    """CPU use of the busiest process: the 95th percentile of its seconds, or the mean of a few."""
     ended: int = 0
-    """How many have come to their end."""
+    """Number of processes that ended regularly."""
     in_flight: int = 0
-    """How many requests were on their way at once, at most, as each of them saw it once a second, added up."""
+    """Maximum of requests in flight, sampled once a second by each process and added up."""
     machine: Machine | None = None
-    """The machine that they were on; of several, the fullest."""
+    """Their machine; of several, the one with the highest use."""
 
 
-def fares(folder: Path) -> dict[int, Fared]:
-    """Return how the processes of each step fared."""
-    found: dict[int, Fared] = {}
+def process_health(folder: Path) -> dict[int, ProcessHealth]:
+    """Return the state of the load processes by step."""
+    by_step: dict[int, ProcessHealth] = {}
     for path in folder.glob(names.HEALTH):
         lines = [*_whole_lines(path)]
         for step in {line["step"] for line in lines}:
             own = [line for line in lines if line["step"] == step]
-            fared = found.setdefault(step, Fared())
-            fared.cpu = max(fared.cpu, _busy(own))
-            fared.ended += own[-1]["over"]
-            fared.in_flight += max(line.get("in_flight", 0) for line in own)
-            places = [one for one in (fared.machine, _machine(own)) if one is not None]
-            fared.machine = max(places, key=lambda one: one.busy / one.cores, default=None)
-    return found
+            health = by_step.setdefault(step, ProcessHealth())
+            health.cpu = max(health.cpu, _busy(own))
+            health.ended += own[-1]["over"]
+            health.in_flight += max(line.get("in_flight", 0) for line in own)
+            machines = [machine for machine in (health.machine, _machine(own)) if machine is not None]
+            health.machine = max(machines, key=lambda machine: machine.busy / machine.cores, default=None)
+    return by_step
 
 
 def _busy(lines: Sequence[dict[str, Any]]) -> float:
-    """Return how busy a process was, as a share of a core."""
+    """Return the CPU use of a process, in cores."""
     seconds = sum(line["seconds"] for line in lines)
     whole = [line["cpu"] / line["seconds"] for line in lines if line["seconds"] >= SECOND]
     if len(whole) >= MANY_SECONDS:
         return float(np.quantile(whole, 0.95))
-    # What lasts less than a second is over before it could be called busy.
+    # A process that ran for less than a second was not busy.
     return sum(line["cpu"] for line in lines) / seconds if seconds >= SECOND else 0.0
 
 
 def _machine(lines: Sequence[dict[str, Any]]) -> Machine | None:
-    """Return how full the machine was, as a process saw it."""
-    told = [line for line in lines if {"busy", "stolen", "cores"} <= set(line) and line["seconds"] > 0]
-    seconds = sum(line["seconds"] for line in told)
+    """Return the CPU use of the machine, as a process saw it."""
+    complete = [line for line in lines if {"busy", "stolen", "cores"} <= set(line) and line["seconds"] > 0]
+    seconds = sum(line["seconds"] for line in complete)
     if not seconds:
         return None
-    busy, stolen = (sum(line[name] for line in told) / seconds for name in ("busy", "stolen"))
-    return Machine(busy, stolen, told[0]["cores"])
+    busy, stolen = (sum(line[name] for line in complete) / seconds for name in ("busy", "stolen"))
+    return Machine(busy, stolen, complete[0]["cores"])
 
 
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Return what a process has written down of itself; one that was killed leaves half a line."""
+    """Yield the valid lines of a process. A killed process leaves an incomplete one."""
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         with contextlib.suppress(ValueError):
-            found = json.loads(line)
-            if isinstance(found, dict) and {"step", "cpu", "seconds", "over"} <= set(found):
-                yield found
+            fields = json.loads(line)
+            if isinstance(fields, dict) and {"step", "cpu", "seconds", "over"} <= set(fields):
+                yield fields
 
 
 def _numbers(records: pa.Table, name: str) -> Numbers:
     column = records[name]
-    # A float tells today's nanoseconds to a quarter of a microsecond, which will do.
+    # A float has today's nanoseconds to a quarter of a microsecond, which is enough.
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _there(values: Numbers) -> Numbers:
+def _without_nan(values: Numbers) -> Numbers:
     return values[~np.isnan(values)]
 
 
 def _gaps(records: pa.Table) -> Numbers:
-    """Return what lies between two chunks that say something, of each stream."""
-    found = []
+    """Return the times between consecutive chunks with content, of all streams."""
+    gaps = []
     for batch in records.select(["chunk_ns", "first_token_ns", "last_token_ns"]).to_batches():
         chunks, first, last = batch.columns
         times = _plain(chunks.flatten())
         stream = np.repeat(np.arange(len(batch)), _plain(pc.list_value_length(chunks)))
         says = (times >= _plain(first)[stream]) & (times <= _plain(last)[stream])
         times, stream = times[says], stream[says]
-        found.append(np.diff(times)[stream[1:] == stream[:-1]].astype(np.float64))
-    return np.concatenate(found) if found else np.empty(0)
+        gaps.append(np.diff(times)[stream[1:] == stream[:-1]].astype(np.float64))
+    return np.concatenate(gaps) if gaps else np.empty(0)
 
 
 def _plain(column: pa.Array) -> npt.NDArray[np.int64]:
-    found: npt.NDArray[np.int64] = column.fill_null(0).to_numpy(zero_copy_only=False)
-    return found
+    values: npt.NDArray[np.int64] = column.fill_null(0).to_numpy(zero_copy_only=False)
+    return values

@@ -1,4 +1,4 @@
-"""One request after another, at equal distances."""
+"""Constant arrivals: requests at equal intervals."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Constant:
-    """So many a second."""
+    """`rate` requests per second, at equal intervals."""
 
     rate: float
     extent: Extent
 
     def times(self, _seed: int) -> Times:
-        """Return when each request is due."""
+        """Return the due times."""
         return self.extent.cut(np.arange(self.extent.enough(self.rate)) / self.rate)

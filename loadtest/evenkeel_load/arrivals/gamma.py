@@ -1,4 +1,4 @@
-"""In bursts: gaps whose coefficient of variation is given; 1 is Poisson, 4 is bursty, below 1 is orderly."""
+"""Gamma arrivals: gaps with a given coefficient of variation; 1 is Poisson, 4 is bursty, below 1 is regular."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Gamma:
-    """So many a second in the mean, with gaps of that coefficient of variation."""
+    """`rate` requests per second on average, with gaps of the coefficient of variation `cv`."""
 
     rate: float
     cv: float
     extent: Extent
 
     def times(self, seed: int) -> Times:
-        """Return when each request is due."""
+        """Return the due times."""
         squared = self.cv**2
         shape, scale = 1 / squared, squared / self.rate
         source = random_source(seed, "gamma")
         gaps = source.gamma(shape, scale, self.extent.enough(self.rate, self.cv))
-        # Whoever begins to look does so within a gap, and more likely within a long one: so much of it is left.
+        # The start of a load is within a gap, more likely within a long one (inspection paradox). This is its rest.
         gaps[:1] = source.uniform() * source.gamma(shape + 1, scale)
         return self.extent.cut(np.cumsum(gaps))

@@ -1,4 +1,4 @@
-"""As many independent people would: exponential gaps."""
+"""Poisson arrivals: exponential gaps, like those of many independent clients."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Poisson:
-    """So many a second in the mean."""
+    """`rate` requests per second on average."""
 
     rate: float
     extent: Extent
 
     def times(self, seed: int) -> Times:
-        """Return when each request is due."""
+        """Return the due times."""
         gaps = random_source(seed, "poisson").exponential(1 / self.rate, self.extent.enough(self.rate))
         return self.extent.cut(np.cumsum(gaps))

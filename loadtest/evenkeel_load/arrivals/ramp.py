@@ -1,4 +1,4 @@
-"""From one rate to another, evenly, to find where it bends."""
+"""Ramp arrivals: the rate grows linearly, to find the saturation point."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ramp:
-    """From so many a second to so many, over so many seconds."""
+    """A rate that changes linearly from `first` to `last` requests per second."""
 
     first: float
     last: float
     extent: Extent
 
     def times(self, _seed: int) -> Times:
-        """Return when each request is due: where the integral of the rate passes whole numbers."""
+        """Return the due times: where the integral of the rate passes whole numbers."""
         seconds = self.extent.seconds
         assert seconds is not None
         slope = (self.last - self.first) / seconds

@@ -1,4 +1,4 @@
-"""When requests are due: seconds from the start, known before anything is sent."""
+"""Schedules of open loads: due times in seconds from the start, known before anything is sent."""
 
 from __future__ import annotations
 
@@ -16,55 +16,55 @@ if TYPE_CHECKING:
 
     Times = npt.NDArray[np.float64]
 
-# Room for what a random number of arrivals may be beyond its mean.
+# Standard deviations above the mean that are enough for a random number of arrivals.
 SIGMAS = 8
 MOST = 50_000_000
 
 
 class Arrivals(Protocol):
-    """One kind of schedule."""
+    """Interface of a schedule."""
 
     def times(self, seed: int) -> Times:
-        """Return when each request is due, in order, from the first one on."""
+        """Return the due times in order."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How much: so many requests, or for so many seconds; whichever ends first if both are given."""
+    """Length of a load: a number of requests, or of seconds. If both are given, the first to be reached ends it."""
 
     requests: int | None = None
     seconds: float | None = None
 
     def __post_init__(self) -> None:
         if self.requests is None and self.seconds is None:
-            raise LoadConfigError("Nothing says when the load ends.", hint="Give --requests or --duration.")
+            raise LoadConfigError("The load has no end.", hint="Give --requests or --duration.")
 
     def enough(self, rate: float, cv: float = 1.0) -> int:
-        """Return how many arrivals are certainly enough, given their rate and how much their gaps vary."""
+        """Return a number of arrivals that is certainly enough for a rate and the variation of gaps."""
         if self.seconds is None:
             return self.possible(self.requests)
         mean = rate * self.seconds
         return self.possible(int(mean + SIGMAS * max(cv, 1.0) * (np.sqrt(mean) + max(cv, 1.0))))
 
     def possible(self, count: int | None) -> int:
-        """Return how many of so many arrivals are to be drawn."""
-        found = min(number for number in (count, self.requests) if number is not None)
-        if found > MOST:
-            raise LoadConfigError(f"{found:,} requests are more than a schedule holds.", hint="Shorten the load.")
-        return found
+        """Return the number of arrivals to draw, at most `count`. Raise if a schedule cannot hold them."""
+        arrivals = min(number for number in (count, self.requests) if number is not None)
+        if arrivals > MOST:
+            raise LoadConfigError(f"{arrivals:,} requests are too many for a schedule.", hint="Shorten the load.")
+        return arrivals
 
     def cut(self, times: Times) -> Times:
-        """Return what lies within."""
+        """Return the times within the extent."""
         if self.seconds is not None:
             times = times[: np.searchsorted(times, self.seconds)]
         return times[: self.requests]
 
 
 def random_source(seed: int, name: str) -> np.random.Generator:
-    """Return a source of randomness for one kind of schedule."""
+    """Return the random generator of a kind of schedule."""
     return np.random.default_rng([seed, *name.encode()])
 
 
 def shard(times: Times, index: int, count: int) -> Iterator[tuple[int, float]]:
-    """Return number and time of every request that one of so many processes sends."""
+    """Yield number and due time of the requests of process `index` among `count` processes."""
     return zip(range(index, len(times), count), times[index::count].tolist(), strict=True)

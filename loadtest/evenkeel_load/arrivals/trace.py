@@ -1,4 +1,4 @@
-"""As it once was: from a file with a time on each line."""
+"""Trace arrivals: due times from a file with a time on each line."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trace:
-    """The first column of a file: seconds, or points of time, under a title that has no digit, or without one."""
+    """The first column of a file: seconds, or times of day. A title without digits is skipped."""
 
     path: Path
     extent: Extent | None = None
-    """What of it is sent; all if not given."""
+    """The part that is sent; by default all."""
 
     def times(self, _seed: int) -> Times:
-        """Return when each request is due, from the first one on."""
-        found: list[float] = []
+        """Return the due times, relative to the first one."""
+        all_seconds: list[float] = []
         first: type | None = None
         for line, text in self._column():
             kind, seconds = self._time(text, line)
@@ -39,15 +39,15 @@ class Trace:
                     f"{self.path}, line {line}: {text!r} is not of the same kind as the first time.",
                     hint="Write seconds, or points of time, but not both.",
                 )
-            found.append(seconds)
-        if not found:
-            raise LoadConfigError(f"{self.path} holds no times.", hint="Write a second, or a time, on each line.")
-        times = np.sort(np.array(found, dtype=np.float64))
+            all_seconds.append(seconds)
+        if not all_seconds:
+            raise LoadConfigError(f"{self.path} has no times.", hint="Write a time on each line.")
+        times = np.sort(np.array(all_seconds, dtype=np.float64))
         since_first: Times = times - times[0]
         return self.extent.cut(since_first) if self.extent else since_first
 
     def _column(self) -> Iterator[tuple[int, str]]:
-        """Return the first column's texts, with the numbers of their lines."""
+        """Yield the texts of the first column, with their line numbers."""
         try:
             with self.path.open(encoding="utf-8-sig", newline="") as file:
                 rows = csv.reader(file)
@@ -61,14 +61,15 @@ class Trace:
             raise LoadConfigError(f"{self.path} cannot be read: {error}.", hint="Name another file.") from error
 
     def _time(self, text: str, line: int) -> tuple[type, float]:
-        """Return a time's kind, and its seconds."""
+        """Return the kind of a time, and its seconds."""
         try:
             with contextlib.suppress(ValueError):
                 return float, _finite(float(text))
             return datetime, datetime.fromisoformat(text).timestamp()
         except (ValueError, OverflowError) as error:
             raise LoadConfigError(
-                f"{self.path}, line {line}: {text!r} is no time.", hint="Such as 12.5, or 2026-01-31T12:00:00Z."
+                f"{self.path}, line {line}: expected a time, got {text!r}.",
+                hint="Examples are 12.5 and 2026-01-31T12:00:00Z.",
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""Where the target is: an address, perhaps with a path before the endpoints' own."""
+"""The target's address, which may have a path before those of the endpoints."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from urllib.parse import urlsplit
 
 from evenkeel_load.errors import LoadConfigError
 
-HINT = "Such as http://127.0.0.1:4000."
+HINT = "An example is http://127.0.0.1:4000."
 
 
 def address(text: str) -> str:
-    """Return an address as it is used: without a slash at its end. What it may not hold is refused."""
+    """Return the address without a trailing slash. Raise if it is not valid."""
     try:
-        found = urlsplit(text.strip())
-        port = found.port
-        (found.hostname or "").encode("idna")
+        parts = urlsplit(text.strip())
+        port = parts.port
+        (parts.hostname or "").encode("idna")
     except ValueError as error:
-        raise LoadConfigError(f"{text!r} is no address: {error}.", hint=HINT) from error
-    if found.username is not None or found.password is not None:
-        raise LoadConfigError("The address holds a password.", hint="Give the key with --api-key: that is kept secret.")
-    if found.scheme not in {"http", "https"} or not found.hostname or port == 0 or not text.isascii():
-        raise LoadConfigError(f"{text!r} is no address.", hint=HINT)
-    if found.query or found.fragment:
-        raise LoadConfigError(f"{text!r} ends with more than a path.", hint=HINT)
-    return f"{found.scheme}://{found.netloc}{found.path.rstrip('/')}"
+        raise LoadConfigError(f"{text!r} is no valid address: {error}.", hint=HINT) from error
+    if parts.username is not None or parts.password is not None:
+        raise LoadConfigError("The address has a password.", hint="Give the key with --api-key, which keeps it secret.")
+    if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0 or not text.isascii():
+        raise LoadConfigError(f"{text!r} is no valid address.", hint=HINT)
+    if parts.query or parts.fragment:
+        raise LoadConfigError(f"{text!r} has a query or a fragment.", hint=HINT)
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"

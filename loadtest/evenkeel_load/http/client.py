@@ -1,11 +1,11 @@
-"""One request over HTTP, timed at its first byte, its first token, every chunk and its end.
+"""HTTP client of the load, with times of the first byte, the first token, every chunk and the end.
 
 Runs in Locust's process only: gevent's sockets.
 
 Error classes: `http_429` and so on; `timeout`; `refused`, `unresolved`, `tls`, `reset`, `network`; `protocol` for an
 answer that is not HTTP; `cut_short` for one that ends too early, or a stream without its end mark; `malformed` for one
-that says nothing of what was asked; `error_event` for a stream, `error_body` for an answer, that tells of an error
-under the status of a success; `too_large` for one without an end; `unexpected` for what only the log tells.
+that is no JSON object; `error_event` for a stream, `error_body` for an answer, with an error under the status of a
+success; `too_large` for one without an end; `unexpected` for others, which are in the log.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
 SUCCESS = range(200, 300)
 WARM_UP_SECONDS = 0.5
-# For what follows a stream's end mark, which is the connection's end of it.
+# Time for the rest of a response after a stream's end mark.
 DRAIN_SECONDS = 0.1
-# How much is read before others have their turn, and how much at most.
+# Bytes that are read before other greenlets run, and the maximum of an answer.
 PIECE = 2**17
 MOST_SIZE = 2**26
-# What a proxy passes on of its provider's headers.
+# Prefix of a provider's headers that a proxy passes on.
 PROVIDERS = "llm_provider-"
 RECEIVED, SENT = "x-mock-received-ns", "x-mock-sent-ns"
 RETRIES, MODEL_ID = "x-litellm-attempted-retries", "x-litellm-model-id"
 
 
 class TooLarge(Exception):
-    """An answer is larger than any that was asked for."""
+    """An answer is larger than any that was requested."""
 
 
-# The first that fits.
+# The first match counts.
 CLASSES: dict[type[Exception], str] = {
     TimeoutError: "timeout",
     ConnectionRefusedError: "refused",
@@ -58,21 +58,21 @@ CLASSES: dict[type[Exception], str] = {
     ssl.SSLError: "tls",
     TooLarge: "too_large",
 }
-# What a record can hold.
+# Records have 64-bit integers.
 MOST = 2**63
 
 log = logging.getLogger("evenkeel")
 
 
 class Target:
-    """What is loaded, over connections that are used again."""
+    """The target of a load, with a pool of connections."""
 
     def __init__(self, address: str, *, connections: int, timeout: float) -> None:
         url = URL(address)
-        self._place = (url.host, url.port)
+        self._address = (url.host, url.port)
         self._prefix = url.path.rstrip("/")
         self._timeout = timeout
-        # Waiting for one of our own connections is no service of the target's.
+        # Waiting for a free connection is not part of the service time.
         self._free = BoundedSemaphore(connections)
         self._client = HTTPClient.from_url(
             url,
@@ -83,48 +83,48 @@ class Target:
         )
 
     def warm_up(self) -> None:
-        """Connect once: the first time takes 12 ms, in which no request could be sent."""
+        """Connect once, because the first connection takes 12 ms, during which no request could be sent."""
         with contextlib.suppress(OSError):
-            gevent.socket.create_connection(self._place, timeout=WARM_UP_SECONDS).close()
+            gevent.socket.create_connection(self._address, timeout=WARM_UP_SECONDS).close()
 
     def send(self, path: str, body: bytes, headers: dict[str, str], *, stream: bool) -> Outcome:
-        """Send a request and take in its answer, all of it within the timeout."""
+        """Send a request and read its answer within the timeout."""
         with self._free:
-            found = Outcome(sent_ns=now_ns())
+            outcome = Outcome(sent_ns=now_ns())
             try:
                 with gevent.Timeout(self._timeout, TimeoutError()):
-                    self._exchange(path, body, headers, found, stream=stream)
+                    self._exchange(path, body, headers, outcome, stream=stream)
             except (OSError, HTTPParseError, TooLarge) as error:
-                found.error = error_class(error, answered=bool(found.status))
+                outcome.error = error_class(error, answered=bool(outcome.status))
             except Exception:
-                # A load goes on, whatever one answer does to the client.
-                log.exception("a request failed in a way that nobody has foreseen")
-                found.error = "unexpected"
-            found.end_ns = found.end_ns or now_ns()
-        return found
+                # An unexpected answer must not end the load.
+                log.exception("a request failed unexpectedly")
+                outcome.error = "unexpected"
+            outcome.end_ns = outcome.end_ns or now_ns()
+        return outcome
 
     def close(self) -> None:
         """Close all connections."""
         self._client.close()
 
-    def _exchange(self, path: str, body: bytes, headers: dict[str, str], found: Outcome, *, stream: bool) -> None:
+    def _exchange(self, path: str, body: bytes, headers: dict[str, str], outcome: Outcome, *, stream: bool) -> None:
         response = self._client.request("POST", self._prefix + path, body, headers)
-        found.first_byte_ns = now_ns()
-        _read_headers(response, found)
-        _bound(response, found.sent_ns + int(self._timeout * NS))
-        if found.status not in SUCCESS:
-            found.error = f"http_{found.status}"
-            found.size = len(response.read())
+        outcome.first_byte_ns = now_ns()
+        _read_headers(response, outcome)
+        _bound(response, outcome.sent_ns + int(self._timeout * NS))
+        if outcome.status not in SUCCESS:
+            outcome.error = f"http_{outcome.status}"
+            outcome.size = len(response.read())
         elif stream:
-            _read_events(response, found)
+            _read_events(response, outcome)
         else:
-            _read_whole(response, found)
+            _read_whole(response, outcome)
 
 
 def _bound(response: HTTPSocketPoolResponse, deadline_ns: int) -> None:
-    """Let others have their turn while an answer comes without a pause, and end one that has no end.
+    """Yield to other greenlets during an answer without pauses, and end one without an end.
 
-    No timer ever rings while there is always something to read.
+    No timer fires while there is always something to read.
     """
     feed, read = response.feed, 0
 
@@ -140,22 +140,22 @@ def _bound(response: HTTPSocketPoolResponse, deadline_ns: int) -> None:
         if now_ns() > deadline_ns:
             raise TimeoutError
 
-    response.feed = bounded  # type: ignore[method-assign]  # the one place that all data comes through
+    response.feed = bounded  # type: ignore[method-assign]  # all data passes through it
 
 
 def error_class(error: Exception, *, answered: bool = False) -> str:
-    """Return what kind of failure that is; of one that happened after the answer had begun, or before."""
+    """Return the class of an error; `answered` tells whether the answer had begun."""
     if answered and isinstance(error, HTTPParseError):
         return "cut_short"
     return next((name for kind, name in CLASSES.items() if isinstance(error, kind)), "network")
 
 
-def _read_headers(response: HTTPSocketPoolResponse, found: Outcome) -> None:
-    found.status = response.status_code
-    found.model_id = _text(response, MODEL_ID)
-    found.retries = _number(response, RETRIES)
-    found.mock_received_ns = _number(response, RECEIVED)
-    found.mock_sent_ns = _number(response, SENT)
+def _read_headers(response: HTTPSocketPoolResponse, outcome: Outcome) -> None:
+    outcome.status = response.status_code
+    outcome.model_id = _text(response, MODEL_ID)
+    outcome.retries = _number(response, RETRIES)
+    outcome.mock_received_ns = _number(response, RECEIVED)
+    outcome.mock_sent_ns = _number(response, SENT)
 
 
 def _text(response: HTTPSocketPoolResponse, name: str) -> str | None:
@@ -165,43 +165,43 @@ def _text(response: HTTPSocketPoolResponse, name: str) -> str | None:
 
 def _number(response: HTTPSocketPoolResponse, name: str) -> int | None:
     text = _text(response, name)
-    found = int(text) if text and text.isascii() and text.isdigit() and len(text) <= len(str(MOST)) else MOST
-    return found if found < MOST else None
+    number = int(text) if text and text.isascii() and text.isdigit() and len(text) <= len(str(MOST)) else MOST
+    return number if number < MOST else None
 
 
-def _read_whole(response: HTTPSocketPoolResponse, found: Outcome) -> None:
+def _read_whole(response: HTTPSocketPoolResponse, outcome: Outcome) -> None:
     body = response.read()
-    found.size = len(body)
-    told = document(body)
-    if told is None:
-        found.error = "malformed"
-    elif told.get("error"):
-        found.error = "error_body"
+    outcome.size = len(body)
+    fields = document(body)
+    if fields is None:
+        outcome.error = "malformed"
+    elif fields.get("error"):
+        outcome.error = "error_body"
 
 
-def _read_events(response: HTTPSocketPoolResponse, found: Outcome) -> None:
+def _read_events(response: HTTPSocketPoolResponse, outcome: Outcome) -> None:
     ended = False
     for event in events(response):
-        found.size += event.size
+        outcome.size += event.size
         if event.data == END_MARK:
             ended = True
-            found.end_ns = event.ns
+            outcome.end_ns = event.ns
             _drain(response)
             break
         chunk = document(event.data)
         if event.kind == b"error" or (chunk and chunk.get("error")):
-            found.error = "error_event"
+            outcome.error = "error_event"
             continue
-        found.chunk_ns.append(event.ns)
+        outcome.chunk_ns.append(event.ns)
         if chunk and says_something(chunk):
-            found.first_token_ns = found.first_token_ns or event.ns
-            found.last_token_ns = event.ns
-    if not ended and not found.error:
-        found.error = "cut_short" if found.chunk_ns or _is_stream(response) else "malformed"
+            outcome.first_token_ns = outcome.first_token_ns or event.ns
+            outcome.last_token_ns = event.ns
+    if not ended and not outcome.error:
+        outcome.error = "cut_short" if outcome.chunk_ns or _is_stream(response) else "malformed"
 
 
 def _drain(response: HTTPSocketPoolResponse) -> None:
-    """Take in what follows, so that the connection can be used again; whatever comes, the answer is complete."""
+    """Read the rest of the response, so that the connection can be reused. The answer is complete in any case."""
     with contextlib.suppress(OSError, HTTPParseError, TooLarge), gevent.Timeout(DRAIN_SECONDS, TimeoutError()):
         response.read()
     response.release()

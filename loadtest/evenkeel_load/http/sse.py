@@ -1,4 +1,4 @@
-"""A stream of server-sent events, as the standard has them, but for lines that end with a lone carriage return."""
+"""Server-sent events by the standard, except for lines that end with a carriage return only."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Lines(Protocol):
-        """Where an answer is read from."""
+        """Source of lines."""
 
         def readline(self, sep: bytes) -> bytes:
-            """Return the next line with its ending; nothing at the end."""
+            """Return the next line with its ending; empty at the end."""
 
 
 END_MARK = b"[DONE]"
@@ -24,7 +24,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Event(NamedTuple):
-    """One event, and when its first line of data was read, in nanoseconds."""
+    """An event, with the time in nanoseconds when its first line of data was read."""
 
     kind: bytes
     data: bytes
@@ -33,7 +33,7 @@ class Event(NamedTuple):
 
 
 def events(answer: Lines) -> Iterator[Event]:
-    """Return the events of an answer, each as soon as it is whole; one without its empty line is none."""
+    """Yield the events of an answer, each once it is complete. An event without its empty line is ignored."""
     kind, size, began = b"", 0, 0
     data: list[bytes] = []
     while line := answer.readline(b"\n"):
@@ -52,16 +52,16 @@ def events(answer: Lines) -> Iterator[Event]:
 
 
 def document(data: bytes) -> dict[str, Any] | None:
-    """Return what stands in an answer or an event; None if that is no JSON object."""
+    """Return the JSON object of an answer or an event; `None` if it is none."""
     try:
-        found = orjson.loads(data)
+        value = orjson.loads(data)
     except orjson.JSONDecodeError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def says_something(chunk: dict[str, Any]) -> bool:
-    """Return whether a chunk carries a token: the first often names the role only, the last why it ends."""
+    """Whether a chunk has content. The first chunk often has a role only, the last one a finish reason."""
     try:
         delta = chunk["choices"][0]["delta"]
         return bool(delta.get("content") or delta.get("tool_calls") or delta.get("reasoning_content"))

@@ -1,1 +1,1 @@
-"""What runs inside Locust's processes."""
+"""Code that runs inside Locust's processes."""

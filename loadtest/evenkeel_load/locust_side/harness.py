@@ -1,7 +1,7 @@
-"""Between Locust and a load: its options, its users, its processes' shares, its end.
+"""Connection of Locust and a load: options, users, shares of processes, and the end.
 
-A master tells each worker its share before the users start, and ends the run when every worker that is still there has
-said that it is done. Without workers one process is both.
+A master sends each worker its share before the users start, and ends the run when all remaining workers are done.
+Without workers, one process is both.
 
 Runs in Locust's process only.
 """
@@ -45,33 +45,32 @@ if TYPE_CHECKING:
     from evenkeel_load.plan import Plan
     from evenkeel_load.records.outcome import Outcome
 
-# With its first array Arrow imports pandas, where that is installed: now, and not in the midst of a load, which would
-# stand still for a second.
+# Arrow imports pandas with its first array, if that is installed. During a load, this would block for a second.
 pa.array([])
 
 SHARE, DONE = "evenkeel-share", "evenkeel-done"
-# Long enough for all workers to hear of it.
+# Time for the message to reach all workers.
 LEAD_NS = NS
-# All of them read a long trace at once, and so more slowly than the master did.
+# All workers read a long trace at the same time, and more slowly than the master did.
 READ_FACTOR = 3
-# A worker whose clock says something else than the master's goes by its own.
+# A worker whose clock differs more than this from the master's uses its own.
 MOST_SKEW_NS = 5 * NS
 SECOND = 1.0
-# For what is left to be removed when somebody does not want to wait any longer.
+# Time to remove the remaining entities after a second Ctrl-C.
 LEAVE_SECONDS = 10.0
 NS_PER_MS = 1_000_000
 FAILED = 3
-"""The exit code of a load that could not be made, or not to its end."""
+"""Exit code of a load that could not be completed."""
 
 log = logging.getLogger("evenkeel")
 
 
 class RequestFailed(Exception):
-    """A request did not go well; its text is the class of the error."""
+    """A failed request. Its text is the class of the error."""
 
 
 class Harness:
-    """Connects Locust's events to a load. One for each process."""
+    """Listener of Locust's events that runs a load. Each process has one."""
 
     def __init__(self) -> None:
         self._records: str | None = None
@@ -92,15 +91,15 @@ class Harness:
         events.quitting.add_listener(self._leave)
 
     def work(self, user: TaskUser) -> None:
-        """Send the requests of a user that Locust has started."""
+        """Send the requests of a user that Locust started."""
         if self._session is not None:
             self._session.work(user)
 
     def _init(self, environment: Environment, **_: Any) -> None:
         if environment.parsed_options is not None:
-            # A worker will take its options from the master, but its folder is its own.
+            # A worker gets its options from the master, except for its folder.
             self._records = environment.parsed_options.records
-        # Failed requests are what a load is there to show; whether they are too many, the criteria say.
+        # Failed requests are a result. Criteria decide whether they are too many.
         environment.process_exit_code = 0
         if isinstance(environment.runner, WorkerRunner):
             environment.runner.register_message(SHARE, lambda msg, **_: self._share.update(msg.data))
@@ -111,29 +110,29 @@ class Harness:
         self._failed = self._complete = False
         self._over.clear()
         if self._interrupted is None:
-            # As an exception Ctrl-C could come in the midst of a record; as Locust's own signal to stop it cannot.
+            # As an exception, Ctrl-C could interrupt the writing of a record; as Locust's signal to stop it cannot.
             self._interrupted = gevent.signal_handler(signal.SIGINT, os.kill, os.getpid(), signal.SIGTERM)
         try:
             if isinstance(environment.runner, WorkerRunner):
                 if not self._share:
-                    log.warning("This worker came too late: the load goes on without it.")
+                    log.warning("This worker connected too late. The load goes on without it.")
                     environment.runner.send_message(DONE, {})
                     return
                 self._folder = self._folder_of(self._share["run"])
                 self._begin(environment, **self._share)
             else:
                 self._direct(environment)
-        except Exception as error:  # noqa: BLE001  # Locust would log the error of a listener, and go on
+        except Exception as error:  # noqa: BLE001  # Locust would log a listener's error and go on
             self._fail(environment, error)
 
     def _direct(self, environment: Environment) -> None:
-        """Start a load: here, or in all workers."""
+        """Start a load in this process or in all workers."""
         runner, options = environment.runner, environment.parsed_options
         assert runner is not None
         assert options is not None
         run = options.run_name or f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3]
         self._folder = self._folder_of(run)
-        # Another start from the web page is another step.
+        # A second start from the web page is another step.
         step = len(list(self._folder.glob(folder.PLANS))) if options.step is None else int(options.step)
         share: dict[str, Any] = {
             "scenario": _user_class(environment).scenario.name,
@@ -147,14 +146,16 @@ class Harness:
         plan.prepare()
         lead_ns = LEAD_NS + READ_FACTOR * (now_ns() - began)
         self._running.enter_context(entities(plan, host, lambda: self._let_spend_be_written(plan)))
-        workers = sorted(runner.clients.ready, key=lambda one: str(one.id)) if isinstance(runner, MasterRunner) else []
+        workers = (
+            sorted(runner.clients.ready, key=lambda worker: str(worker.id)) if isinstance(runner, MasterRunner) else []
+        )
         processes = max(1, len(workers))
         folder.write_plan(self._folder, plan, host, processes)
         self._running.callback(gevent.spawn(self._guarded, environment, self._watch, environment).kill)
-        told_ns = now_ns()
+        announced_ns = now_ns()
         if plan.start_at is not None:
-            lead_ns = max(lead_ns, plan.start_at - told_ns)
-        share |= {"count": processes, "told_ns": told_ns, "lead_ns": lead_ns}
+            lead_ns = max(lead_ns, plan.start_at - announced_ns)
+        share |= {"count": processes, "announced_ns": announced_ns, "lead_ns": lead_ns}
         if isinstance(runner, MasterRunner):
             self._done.clear()
             for index, worker in enumerate(workers):
@@ -163,13 +164,13 @@ class Harness:
             self._begin(environment, **share, index=0)
 
     def _begin(
-        self, environment: Environment, *, index: int, count: int, told_ns: int, lead_ns: int, **share: Any
+        self, environment: Environment, *, index: int, count: int, announced_ns: int, lead_ns: int, **share: Any
     ) -> None:
-        """Send this process's share of a load."""
+        """Begin to send this process's share of a load."""
         user_class = _user_class(environment)
-        if abs(told_ns - now_ns()) > MOST_SKEW_NS:
-            log.warning("The master's clock is another one than this machine's: this worker begins by its own.")
-            told_ns = now_ns()
+        if abs(announced_ns - now_ns()) > MOST_SKEW_NS:
+            log.warning("The clocks of master and worker differ. This worker starts by its own.")
+            announced_ns = now_ns()
         plan = self._plan(environment, **share)
         plan.prepare()
         recorder = Recorder(self._folder)
@@ -178,7 +179,7 @@ class Harness:
         self._running.callback(target.close)
         target.warm_up()
 
-        start_ns = told_ns + lead_ns
+        start_ns = announced_ns + lead_ns
 
         def report(call: str, outcome: Outcome) -> None:
             environment.events.request.fire(
@@ -226,7 +227,7 @@ class Harness:
         self._done.add(msg.node_id)
 
     def _watch(self, environment: Environment) -> None:
-        """Tell how far it is; of a master, also see when all workers are done."""
+        """Write the progress once a second. In a master, also wait until all workers are done."""
         runner = environment.runner
         assert runner is not None
         while True:
@@ -250,25 +251,25 @@ class Harness:
             self._over.set()
 
     def _leave(self, **_: Any) -> None:
-        # Locust would not wait for the end of `_stop` if it is told to go meanwhile.
+        # Locust would not wait for the end of `_stop` after a signal.
         self._leaving.set()
         self._over.wait(LEAVE_SECONDS)
 
     def _let_spend_be_written(self, plan: Plan) -> None:
-        # Who stops a load does not want to wait.
+        # After Ctrl-C, the user does not want to wait.
         if self._complete and plan.remove_after:
-            found = folder.read_json(self._folder / folder.PROGRESS)
-            folder.write_progress(self._folder, found.get("answered", 0), found.get("failed", 0), waiting=True)
+            progress = folder.read_json(self._folder / folder.PROGRESS)
+            folder.write_progress(self._folder, progress.get("answered", 0), progress.get("failed", 0), waiting=True)
             self._leaving.wait(plan.remove_after)
 
     def _guarded(self, environment: Environment, work: Callable[..., None], *arguments: Any) -> None:
         try:
             work(*arguments)
-        except Exception as error:  # noqa: BLE001  # nobody else would hear of a greenlet's end
+        except Exception as error:  # noqa: BLE001  # else the error of a greenlet would only be logged
             self._fail(environment, error)
 
     def _fail(self, environment: Environment, error: Exception) -> None:
-        """End the load, and say why."""
+        """End the load with an error."""
         if self._failed:
             return
         self._failed = True
@@ -277,14 +278,14 @@ class Harness:
             log.error("%s", error)
         else:
             log.error("The load cannot go on.", exc_info=error)
-            error = LoadFailed(f"The load cannot go on: {error!r}.", hint="Its log says where.")
-        # On a full disk the exit code has to say it alone.
+            error = LoadFailed(f"The load cannot go on: {error!r}.", hint="See its log.")
+        # On a full disk, only the exit code reports it.
         with contextlib.suppress(OSError):
             folder.write_failure(self._folder, error)
         if isinstance(environment.runner, WorkerRunner):
             environment.runner.send_message(DONE, {"what": error.what, "hint": error.hint})
             return
-        # Not before the runner has started: it cannot end what has not begun.
+        # Later, because the runner cannot stop before it has started.
         gevent.spawn_later(SECOND, _quit, environment)
 
     def _plan(self, environment: Environment, *, scenario: str, users: int, run: str, step: int) -> Plan:

@@ -1,4 +1,4 @@
-"""How the load's own processes fare, each second: a load generator without air left measures itself."""
+"""CPU use and lag of the load's own processes, once a second: a saturated load generator measures itself."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from evenkeel_load.locust_side.session import Session
 
 NS_PER_MS = 1_000_000
-# What of a machine's time is nobody's work; what its guests used is counted as its own already.
+# Times that are not work. Those of guests are included in others already.
 NO_WORK = {"idle", "iowait", "steal", "guest", "guest_nice"}
 
 
 class Spent(NamedTuple):
-    """Seconds so far."""
+    """CPU seconds so far."""
 
     cpu: float
-    """This process' own."""
+    """Of this process."""
     seconds: float
-    """On the clock."""
+    """Wall-clock time."""
     busy: float
-    """Of all cores of the machine, whoever used them."""
+    """Of all cores of the machine, by all programs."""
     stolen: float
-    """That the machine below took away."""
+    """Taken away by the hypervisor."""
 
 
 class Health:
-    """The file of one process: a line of JSON for each second."""
+    """Health file of a process: a line of JSON for each second."""
 
     def __init__(self, folder: Path, session: Session, step: int) -> None:
         self._path = folder / f"health-{socket.gethostname()}-{os.getpid()}.jsonl"
@@ -42,15 +42,15 @@ class Health:
         self._step = step
         self._process = psutil.Process()
         self._last = self._spent()
-        # From now on its end has to be told.
+        # With this line, the process is expected to report its end.
         self._write(Spent(0.0, 0.0, 0.0, 0.0))
 
     def begin(self) -> None:
-        """Count from now on: what comes before the first request says nothing of the load."""
+        """Start counting. The time before the first request is not part of the load."""
         self._last = self._spent()
 
     def note(self, *, over: bool = False) -> None:
-        """Write down the second that has passed, or what there was of it; at last, that this process has not died."""
+        """Write a line for the time since the last one; `over` marks the regular end of this process."""
         now, before = self._spent(), self._last
         self._last = now
         self._write(Spent(*(after - then for after, then in zip(now, before, strict=True))), over=over)

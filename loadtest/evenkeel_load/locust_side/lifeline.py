@@ -1,6 +1,6 @@
-"""Run Locust so that it ends with the process that started it, however that process ended. Only Linux can do this.
+"""Run Locust so that it ends with its parent process, even if that is killed. Only Linux can do this.
 
-`python -m evenkeel_load.locust_side.lifeline PARENT ...` asks the system for it first, before it imports or forks.
+`python -m evenkeel_load.locust_side.lifeline PARENT ...` sets it up before it imports or forks anything.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ PR_SET_PDEATHSIG = 1
 
 
 def end_with(parent: int) -> None:
-    """Ask the system to end this process with its parent, unless that has ended already."""
+    """Make the system end this process with its parent. Exit if the parent has ended already."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:
-            # In a forked process nobody would see an exception.
+            # An exception in a forked process would be invisible.
             os._exit(1)
 
 
 def main() -> None:
-    """Be Locust, on a lifeline."""
+    """Run Locust."""
     sys.argv[0] = "locust"
     end_with(int(sys.argv.pop(1)))
     own = os.getpid()
@@ -33,7 +33,7 @@ def main() -> None:
         end_with(own)
         own = os.getpid()
 
-    # A forked process has no lifeline of its own: Locust forks its workers.
+    # The setting is not inherited, and Locust forks its workers.
     os.register_at_fork(after_in_child=after_fork)
     # Locust must patch the standard library before anything else is imported.
     import locust.main  # noqa: PLC0415

@@ -227,7 +227,7 @@ class Session:
 
     def _run_task(self, user: TaskUser, number: int, intended_ns: int) -> None:
         plan = self._plan
-        index, turn = plan.place(number)
+        index, turn = plan.user_and_turn(number)
         call = user.calls.choose(plan.seed, number)
         user.request = request = Request(
             self,

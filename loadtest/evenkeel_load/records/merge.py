@@ -1,6 +1,6 @@
-"""The files of all processes, made one: `records.parquet`.
+"""Merge the records of all processes into `records.parquet`.
 
-Nothing that was not read whole is ever removed, and nothing is merged twice: the merged file names its parts.
+A file that could not be read completely is never removed, and nothing is merged twice: the merged file lists its parts.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 100_000
 PARTS_OF = b"evenkeel.parts"
-# How Arrow tells of a stream that is none, and of a batch that ends too early.
+# Arrow's errors for a file that is no stream, and for an incomplete batch.
 TORN = (pa.ArrowInvalid, OSError)
 
 
 def merge(folder: Path) -> Path:
-    """Merge what the processes have written, and remove it; return the file. One that is there already is kept."""
+    """Merge the files of all processes and remove them. Return the merged file; an existing one is extended."""
     with names.claimed(folder):
         return merge_claimed(folder)
 
 
 def merge_claimed(folder: Path) -> Path:
-    """Merge in a folder that is the caller's own already."""
+    """Merge in a folder that the caller has locked."""
     target = folder / names.RECORDS
     before = _merged(target)
     parts = sorted(folder.glob(names.PARTS))
     if not parts:
         if target.exists():
             return target
-        raise LoadFailed(f"{folder} holds no records.", hint="Look into its log: nothing was sent.")
-    _refuse_while_written(parts)
+        raise LoadFailed(f"{folder} has no records.", hint="Nothing was sent: see its log.")
+    _require_closed(parts)
     new = target.with_suffix(".new")
     try:
         merged = _write(new, target, [part for part in parts if part.name not in before], before)
@@ -55,25 +55,25 @@ def merge_claimed(folder: Path) -> Path:
     except (pa.ArrowException, OSError) as error:
         new.unlink(missing_ok=True)
         raise LoadFailed(
-            f"{folder}: the records cannot be merged: {error}.", hint="They are kept as they are."
+            f"{folder}: the records cannot be merged: {error}.", hint="They are kept unchanged."
         ) from error
     return target
 
 
 def _merged(target: Path) -> dict[str, bool]:
-    """Return which parts have been merged before, and whether whole: a merge that was killed leaves them there."""
+    """Return the parts that an earlier, killed merge has merged already, and whether completely."""
     if not target.exists():
         return {}
     try:
-        told = (pq.read_metadata(target).metadata or {}).get(PARTS_OF, b"{}")
+        parts = (pq.read_metadata(target).metadata or {}).get(PARTS_OF, b"{}")
     except (pa.ArrowException, OSError) as error:
-        hint = "Put a copy of it back, or move it away and do without it: the parts that it was made of were removed."
+        hint = "Restore it from a copy, or move it away: the files that it was made of were removed."
         raise LoadFailed(f"{target} cannot be read: {error}.", hint=hint) from error
-    found: dict[str, bool] = json.loads(told)
-    return found
+    merged: dict[str, bool] = json.loads(parts)
+    return merged
 
 
-def _refuse_while_written(parts: list[Path]) -> None:
+def _require_closed(parts: list[Path]) -> None:
     for part in parts:
         with part.open("rb") as file:
             try:
@@ -83,7 +83,7 @@ def _refuse_while_written(parts: list[Path]) -> None:
 
 
 def _write(new: Path, target: Path, parts: list[Path], before: dict[str, bool]) -> dict[str, bool]:
-    """Write the merged file; return which parts are in it, and whether whole."""
+    """Write the merged file. Return its parts, and whether they are complete."""
     torn: set[Path] = set()
     with pq.ParquetWriter(new, MERGED, compression="zstd") as writer:
         if target.exists():
@@ -103,7 +103,7 @@ def _write(new: Path, target: Path, parts: list[Path], before: dict[str, bool]) 
 
 
 def _batches(parts: Iterable[Path], torn: set[Path]) -> Iterator[pa.RecordBatch]:
-    """Return what the processes have written, as far as it is whole: one that was killed leaves a torn end."""
+    """Yield the complete batches of all files. A killed process leaves an incomplete one, whose file goes to `torn`."""
     for part in parts:
         with part.open("rb") as file:
             try:
@@ -113,8 +113,8 @@ def _batches(parts: Iterable[Path], torn: set[Path]) -> Iterator[pa.RecordBatch]
 
 
 def with_added(records: pa.Table) -> pa.Table:
-    """Add what the mock itself did not take."""
-    # A stream's mock says when it sent the first chunk, an answer's when it sent the whole.
+    """Add the column `added_ns`: the latency without the mock's own time."""
+    # The mock's time of sending is that of the first chunk of a stream, or of a whole answer.
     arrived = pc.coalesce(records["first_token_ns"], records["end_ns"])
     client = pc.subtract(arrived, records["sent_ns"])
     provider = pc.subtract(records["mock_sent_ns"], records["mock_received_ns"])

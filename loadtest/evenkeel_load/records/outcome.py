@@ -1,4 +1,4 @@
-"""What became of one request, as the client saw it."""
+"""Outcome of a request, as the client saw it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Outcome:
-    """Times in nanoseconds of Unix time; 0 for what never came."""
+    """Outcome of a request. Times are nanoseconds of Unix time; 0 if it never happened."""
 
     sent_ns: int = 0
     first_byte_ns: int = 0
@@ -17,7 +17,7 @@ class Outcome:
     chunk_ns: list[int] = field(default_factory=list)
     status: int = 0
     error: str = ""
-    """Its class; empty if all went well. See `client`."""
+    """The class of the error, see `http.client`; empty without one."""
     retries: int | None = None
     model_id: str | None = None
     mock_received_ns: int | None = None

@@ -1,7 +1,7 @@
-"""Records on their way to disk: a file for each process, written once a second.
+"""Recorder: writes the records of a process to its file once a second.
 
-The format is Arrow's stream: batch after batch, each whole. A process that is killed leaves all but its last second.
-The file is locked as long as it is written to.
+The format is Arrow's stream of complete batches. A killed process loses its last second. The file is locked while it
+is written.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from evenkeel_load.records.record import Record
 
-# Few enough that writing them does not make the next request late.
+# Few enough that writing them does not delay the next request.
 MOST_AT_ONCE = 256
 
 
 class Recorder:
-    """The file of one process."""
+    """Writer of a process's records."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / f"part-{socket.gethostname()}-{os.getpid()}-{time.time_ns()}.arrows"
@@ -43,13 +43,13 @@ class Recorder:
             self._file.flush()
 
     def add(self, record: Record) -> None:
-        """Remember a request."""
+        """Add a record."""
         self._rows.append(record)
         if len(self._rows) >= MOST_AT_ONCE:
             self.flush()
 
     def flush(self) -> None:
-        """Write what there is."""
+        """Write all records so far."""
         if self._over:
             return
         rows, self._rows = self._rows, []
@@ -63,7 +63,7 @@ class Recorder:
             self._file.flush()
 
     def close(self) -> None:
-        """Write the rest, and the end."""
+        """Write the rest and close the file."""
         self.flush()
         if not self._over:
             self._over = True
@@ -73,12 +73,12 @@ class Recorder:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """What goes wrong on the way to the disk ends the recording: what lies there already stays whole."""
+        """End the recording after an error of the disk. The batches before it stay complete."""
         try:
             yield
         except OSError as error:
             self._over = True
-            # It would try once more when it is forgotten.
+            # Else garbage collection would try to close it once more.
             with contextlib.suppress(OSError):
                 self._file.close()
             raise LoadFailed(

@@ -1,4 +1,4 @@
-"""What a watched proxy used, second after second, as it lies in a folder of records: a line of JSON for each."""
+"""Samples of a proxy's CPU and memory in a folder of records: a line of JSON for each second."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Used:
-    """What one process used in a second."""
+    """CPU use of a process in a second."""
 
     pid: int
     name: str
     cpu: float
-    """Seconds of CPU, of all its threads."""
+    """CPU seconds of all its threads."""
     waited: float | None
-    """For how long its main thread could have run, but no core was free; None where the system does not tell."""
+    """Seconds that its main thread waited for a core; `None` if the system does not measure it."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One second, or what there was of it."""
+    """A sample: a second, or a part of one."""
 
     time: float
-    """Its end, in seconds of Unix time."""
+    """The end, in seconds of Unix time."""
     seconds: float
     processes: tuple[Used, ...]
     memory_mib: float
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> Self:
-        """Read one that was written down."""
-        return cls(**told | {"processes": tuple(Used(**one) for one in told["processes"])})
+    def of(cls, document: dict[str, Any]) -> Self:
+        """Return the sample of a document."""
+        return cls(**document | {"processes": tuple(Used(**process) for process in document["processes"])})
 
 
 def write_samples(folder: Path, samples: Iterable[Sample]) -> None:
-    """Add to what lies in a folder."""
-    lines = "".join(json.dumps(asdict(one)) + "\n" for one in samples)
+    """Append samples to the file of a folder."""
+    lines = "".join(json.dumps(asdict(sample)) + "\n" for sample in samples)
     if lines:
         with (folder / names.SAMPLES).open("a", encoding="utf-8") as file:
             file.write(lines)
 
 
 def read_samples(folder: Path) -> list[Sample]:
-    """Return what a folder holds, as far as it is whole: a load that was killed leaves half a line."""
+    """Return the samples of a folder. A killed load leaves an incomplete line, which is skipped."""
     path = folder / names.SAMPLES
-    found = []
+    samples = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            found.append(Sample.of(json.loads(line)))
-    return found
+            samples.append(Sample.of(json.loads(line)))
+    return samples
 
 
 def waited(samples: Iterable[Sample]) -> float | None:
-    """Return for which share of the time the main thread of the busiest process stood in line for a core."""
+    """Return the share of time that the main thread of the busiest process waited for a core; `None` if unknown."""
     seconds = 0.0
     used: dict[int, float] = {}
     lost: dict[int, float | None] = {}
@@ -71,5 +71,5 @@ def waited(samples: Iterable[Sample]) -> float | None:
             before = lost.get(process.pid, 0.0)
             used[process.pid] = used.get(process.pid, 0.0) + process.cpu
             lost[process.pid] = None if before is None or process.waited is None else before + process.waited
-    told = lost[max(used, key=used.__getitem__)] if used else None
-    return None if told is None or not seconds else told / seconds
+    of_busiest = lost[max(used, key=used.__getitem__)] if used else None
+    return None if of_busiest is None or not seconds else of_busiest / seconds

@@ -87,9 +87,9 @@ def test_all_calls_together(tmp_path: Path) -> None:
         ("error_rat = 1", "error_rate"),
         ("[calls.chat]\np95 = 1", "p95_ms"),
         ("[proxy]\nmemory = 1", "memory_mib"),
-        ("error_rate = 'none'", "no number"),
-        ("error_rate = -1", "no number"),
-        ("calls = 3", "not a table"),
+        ("error_rate = 'none'", "expected a number"),
+        ("error_rate = -1", "expected a number"),
+        ("calls = 3", "expected a table"),
         ("error_rate = ", "cannot be read"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Limits of accounts: windows, headers and refusals."""
+"""Limits of accounts: windows, headers and rejections."""

@@ -47,7 +47,7 @@ class Dialect(StrEnum):
 
 
 def of_limits(state: Sequence[int], limits: AccountLimits, now_ns: int, dialect: Dialect) -> list[Header]:
-    """Return the headers about an account's limits, of an answer as well as of a refusal."""
+    """Return the headers about an account's limits, of an answer or of a rejection."""
     if not limits.windows:
         return []
     headers: list[Header] = []

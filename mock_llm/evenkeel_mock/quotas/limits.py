@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 from evenkeel_mock.errors import MockConfigError
 from evenkeel_mock.parsing import durations, fields
 from evenkeel_mock.parsing.durations import DAY, MINUTE, NS
-from evenkeel_mock.quotas.reasons import Reason, Refusal
+from evenkeel_mock.quotas.reasons import Reason, Rejection
 
 NANO = 1_000_000_000
 PER_MILLION = 1_000_000
@@ -91,19 +91,19 @@ class AccountLimits:
 
     @cached_property
     def restricts_access(self) -> bool:
-        """Whether `access_refusal` can return a refusal."""
+        """Whether `access_rejection` can return a rejection."""
         return bool(self.revoked or self.expires_ns is not None or self.models)
 
-    def access_refusal(self, model: str, now_ns: int) -> Refusal | None:
-        """Return the refusal if the account may not use `model` at `now_ns`, whatever its usage; else None."""
+    def access_rejection(self, model: str, now_ns: int) -> Rejection | None:
+        """Return the rejection if the account may not use `model` at `now_ns`, whatever its usage; else `None`."""
         if not self.restricts_access:
             return None
         if self.revoked:
-            return Refusal(Reason.REVOKED, status=self.revoked)
+            return Rejection(Reason.REVOKED, status=self.revoked)
         if self.expires_ns is not None and now_ns >= self.expires_ns:
-            return Refusal(Reason.EXPIRED)
+            return Rejection(Reason.EXPIRED)
         if self.models and not self.allows(model):
-            return Refusal(Reason.MODEL)
+            return Rejection(Reason.MODEL)
         return None
 
     def allows(self, model: str) -> bool:
@@ -131,7 +131,7 @@ class Accounts:
     listed: Mapping[str, Account] = field(default_factory=dict)
     """By key."""
     others: AccountLimits | None = UNLIMITED
-    """Limits of each key that is not listed; None if such keys are refused."""
+    """Limits of each key that is not listed; `None` if such keys are rejected."""
 
     def of(self, key: str) -> Account | None:
         """Return the account of an API key, None if there is none."""
@@ -143,7 +143,7 @@ class Accounts:
 
 
 def parse_accounts(value: object, started_ns: int) -> Accounts:
-    """Read `accounts` and `others`. What expires so long after the start does so after `started_ns` (Unix time)."""
+    """Parse `accounts` and `others`. Times of expiry are relative to `started_ns` (Unix time)."""
     given = fields.mapping(value, ("accounts", "others"), "accounts file")
     items = given.get("accounts") or []
     if not isinstance(items, list):

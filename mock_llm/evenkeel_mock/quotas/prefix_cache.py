@@ -65,17 +65,17 @@ class PrefixCache:
         return prompt_tokens * matched * BLOCK_BYTES // len(prompt)
 
     def _touch(self, block: int, now_ns: int, expires: int) -> bool:
-        """Return whether a block is there and has not expired; from now on it is."""
+        """Return whether a block is cached and has not expired. Afterwards it is cached."""
         table = self._table
         start = block % self._sets * SET_WORDS
         oldest, at = _LARGEST, start
-        for place in range(start, start + SET_WORDS, PAIR):
-            until = table[place + 1]
-            if table[place] == block:
-                table[place + 1] = expires
+        for index in range(start, start + SET_WORDS, PAIR):
+            until = table[index + 1]
+            if table[index] == block:
+                table[index + 1] = expires
                 return until > now_ns
             if until < oldest:
-                oldest, at = until, place
+                oldest, at = until, index
         table[at] = block
         table[at + 1] = expires
         return False

@@ -1,4 +1,4 @@
-"""Reasons of refusals. `refusals` turns them into a provider's response."""
+"""Reasons of rejections. `rejections` turns them into a provider's response."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Reasons of refusals, permanent ones first."""
+    """Reasons of rejections, permanent ones first."""
 
     INVALID_KEY = "invalid_key"
     EXPIRED = "expired"
@@ -29,8 +29,8 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """One refusal, with the numbers in its message."""
+class Rejection:
+    """A rejection, with the numbers in its message."""
 
     reason: Reason
     status: int = 0

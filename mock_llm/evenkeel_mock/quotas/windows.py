@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel_mock.quotas.reasons import Reason, Refusal
+from evenkeel_mock.quotas.reasons import Reason, Rejection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ State = tuple[int, ...]
 
 SHAPE, SPENT, FIRST = 0, 1, 2
 PER_WINDOW = 2
-# When a request in flight will end, nobody knows: a hint, no promise.
+# The end of a request in flight is unknown: an estimate for `retry-after`.
 CONCURRENCY_WAIT_NS = 1_000_000_000
 NEVER = 2**63
 UNUSED: State = (0, 0)
@@ -56,8 +56,8 @@ def words(limits: AccountLimits) -> int:
 
 def admit(
     state: Sequence[int], limits: AccountLimits, now_ns: int, tokens: int, in_flight: int = 0
-) -> tuple[Refusal | None, State]:
-    """Admit a request, or return its refusal. Also return the new state; a refusal leaves it unchanged.
+) -> tuple[Rejection | None, State]:
+    """Admit a request, or return its rejection. Also return the new state; a rejection leaves it unchanged.
 
     `tokens` is the estimate to be reserved, `in_flight` how many requests of the account have not ended yet.
     """
@@ -68,7 +68,7 @@ def admit(
     if limits.balance_nano is not None:
         spent = after[SPENT] + tokens * limits.price_nano
         if spent > limits.balance_nano or after[SPENT] >= limits.balance_nano:
-            return Refusal(Reason.BALANCE, limit=limits.balance_nano, used=after[SPENT], requested=tokens), state
+            return Rejection(Reason.BALANCE, limit=limits.balance_nano, used=after[SPENT], requested=tokens), state
         after[SPENT] = spent
     full_until = 0
     full = -1
@@ -91,7 +91,7 @@ def admit(
         return _full(state, limits, now_ns, tokens, (full - FIRST) // PER_WINDOW), state
     if limits.concurrency is not None and in_flight >= limits.concurrency:
         wait = CONCURRENCY_WAIT_NS
-        return Refusal(
+        return Rejection(
             Reason.CONCURRENCY,
             wait_ns=wait,
             window="concurrency",
@@ -152,7 +152,7 @@ def balance_nano(state: Sequence[int], limits: AccountLimits) -> int | None:
     return None if limits.balance_nano is None else max(0, limits.balance_nano - state[SPENT])
 
 
-def _full(state: State, limits: AccountLimits, now_ns: int, tokens: int, number: int) -> Refusal:
+def _full(state: State, limits: AccountLimits, now_ns: int, tokens: int, number: int) -> Rejection:
     window, used, _, ends = uses(state, limits, now_ns)[number]
     requested = tokens if window.counts_tokens else 1
     if requested > window.limit:
@@ -160,4 +160,4 @@ def _full(state: State, limits: AccountLimits, now_ns: int, tokens: int, number:
     else:
         rate = Reason.TOKENS if window.counts_tokens else Reason.REQUESTS
         reason, wait = Reason.QUOTA if window.is_quota else rate, ends - now_ns
-    return Refusal(reason, wait_ns=wait, window=window.name, limit=window.limit, used=used, requested=requested)
+    return Rejection(reason, wait_ns=wait, window=window.name, limit=window.limit, used=used, requested=requested)

@@ -9,7 +9,7 @@ GET  /_mock/metrics             for Prometheus
 POST /_mock/seed                {"seed": 7}
 POST /_mock/faults              a timeline, whose seconds count from now
 POST /_mock/latency, /_mock/accounts, /_mock/answers    as in the settings file
-POST /_mock/refill              {"account": "a"}, or "*": its windows are reset before their time; nothing is told
+POST /_mock/refill              {"account": "a"}, or "*": its windows are reset early, without an announcement
 POST /_mock/reset               forget what came in and what accounts have used; the timeline begins anew
 """
 
@@ -105,7 +105,7 @@ class Admin:
         exchange.respond(200, JSON, orjson.dumps({"ok": True, "started_ns": now}))
 
     def _refill(self, exchange: Exchange) -> None:
-        """Reset windows as providers do at their pleasure: earlier than all headers and refusals have said."""
+        """Reset windows as providers do at their pleasure: earlier than headers and responses have stated."""
         try:
             slots = self._named(exchange.body)
         except MockConfigError as error:

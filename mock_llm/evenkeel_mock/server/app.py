@@ -15,8 +15,8 @@ from evenkeel_mock.parsing.durations import NS
 from evenkeel_mock.quotas.headers import Dialect
 from evenkeel_mock.quotas.limits import UNLIMITED
 from evenkeel_mock.quotas.prefix_cache import BLOCK_BYTES, PrefixCache
-from evenkeel_mock.quotas.reasons import Reason, Refusal
-from evenkeel_mock.quotas.refusals import response, status_refusal
+from evenkeel_mock.quotas.reasons import Reason, Rejection
+from evenkeel_mock.quotas.rejections import response, status_rejection
 from evenkeel_mock.quotas.windows import UNUSED
 from evenkeel_mock.server.admin import PREFIX, Admin
 from evenkeel_mock.server.chunk_timer import Pacer
@@ -88,7 +88,7 @@ class App:
         except KeyError:
             caller = self._caller(credential)
         if caller is None:
-            self._refuse(exchange, family, Refusal(Reason.INVALID_KEY))
+            self._respond_with(exchange, family, Rejection(Reason.INVALID_KEY))
             return
         try:
             request = family.parse(exchange.body)
@@ -98,20 +98,20 @@ class App:
             return
         key = headers.get(KEY) or blake2b(exchange.body, digest_size=KEY_DIGEST_BYTES).hexdigest().encode()
         job = Job(exchange, family, request, caller, key)
-        refusal = self._select_fault(job, chosen)
-        if refusal is not None:
-            self._refuse(exchange, family, refusal, job)
+        rejection = self._select_fault(job, chosen)
+        if rejection is not None:
+            self._respond_with(exchange, family, rejection, job)
             return
         try:
             answer = self._compose(job)
         except BadRequest as error:
             self._reject(exchange, family, error, caller)
             return
-        refusal = self._admit(job, answer)
-        if refusal is not None:
-            self._refuse(exchange, family, refusal, job)
+        rejection = self._admit(job, answer)
+        if rejection is not None:
+            self._respond_with(exchange, family, rejection, job)
             return
-        # From here on what was taken is given back, whatever happens.
+        # From here on, `Delivery` always releases the reservation.
         delivery = Delivery(job, answer, self._pacer, self._end)
         self._look_up(job, answer)
         queued = 0.0
@@ -119,8 +119,8 @@ class App:
             queued = self._queue.enter(time.monotonic(), job.plan.duration(len(answer.pieces)))
         delivery.begin(queued)
 
-    def _select_fault(self, job: Job, chosen: Fault | None) -> Refusal | None:
-        """Settle which fault the request suffers, and refuse it if that, or its account's state, demands it."""
+    def _select_fault(self, job: Job, chosen: Fault | None) -> Rejection | None:
+        """Choose the fault of a request. Return a rejection if the fault or the account requires one."""
         config, request, caller = self._config, job.request, job.caller
         received_ns = job.exchange.received_ns
         if chosen is not None and not faults.strikes(chosen, config.seed, job.key):
@@ -129,13 +129,13 @@ class App:
             second = (received_ns - config.timeline_ns) / NS
             chosen = faults.active(config.faults, second, caller.name, request.model, seed=config.seed, key=job.key)
         job.fault = chosen
-        refusal = caller.limits.access_refusal(request.model, received_ns)
-        if refusal is None and chosen is not None:
-            refusal = fault_refusal(chosen, job)
-        return refusal
+        rejection = caller.limits.access_rejection(request.model, received_ns)
+        if rejection is None and chosen is not None:
+            rejection = fault_rejection(chosen, job)
+        return rejection
 
     def _compose(self, job: Job) -> Answer:
-        """Decide what the request would be answered, and in what time."""
+        """Compose the answer and its timing."""
         config = self._config
         job.plan = plan = config.latency.plan(config.seed, job.key, job.request.max_tokens)
         return compose(
@@ -148,16 +148,16 @@ class App:
             eager=config.call_tools,
         )
 
-    def _admit(self, job: Job, answer: Answer) -> Refusal | None:
-        """Reserve what the answer may cost at most, or say why it cannot be had."""
+    def _admit(self, job: Job, answer: Answer) -> Rejection | None:
+        """Reserve the maximum cost of the answer, or return a rejection."""
         request, caller = job.request, job.caller
         most = (request.max_tokens or 0) * request.choices
         estimate = request.prompt_tokens + max(most, answer.completion_tokens)
-        refusal, job.ticket = self._quota.admit(caller.slot, caller.limits, estimate)
-        return refusal
+        rejection, job.ticket = self._quota.admit(caller.slot, caller.limits, estimate)
+        return rejection
 
     def _look_up(self, job: Job, answer: Answer) -> None:
-        """Shorten the wait by what the account has sent before."""
+        """Apply the prompt cache: shorten the wait for prefixes that the account has sent before."""
         config, request = self._config, job.request
         if not config.prompt_cache or request.prompt_tokens * BYTES_PER_TOKEN < BLOCK_BYTES:
             return
@@ -173,7 +173,7 @@ class App:
             job.plan = config.latency.plan(config.seed, job.key, request.max_tokens, share)
 
     def _end(self, job: Job, status: int, completion_tokens: int) -> None:
-        """Settle and write down a request that was let in."""
+        """Settle and record an admitted request."""
         prompt_tokens = job.request.prompt_tokens
         assert job.ticket is not None
         self._quota.end(job.ticket, prompt_tokens + completion_tokens if status == OK else 0)
@@ -192,13 +192,13 @@ class App:
             job.key,
         )
 
-    def _refuse(self, exchange: Exchange, family: Family, refusal: Refusal, job: Job | None = None) -> None:
+    def _respond_with(self, exchange: Exchange, family: Family, rejection: Rejection, job: Job | None = None) -> None:
         ticket = job.ticket if job else None
-        # The time at which it was refused, so that what is told about resets is exact.
+        # The time of the rejection, so that the resets in headers are exact.
         now = (ticket.admitted_ns if ticket else 0) or time.time_ns()
         state = ticket.state if ticket else self._quota.look(job.caller.slot, job.caller.limits) if job else UNUSED
         refused = response(
-            refusal,
+            rejection,
             family.dialect,
             now,
             limits=job.caller.limits if job else UNLIMITED,
@@ -257,17 +257,17 @@ class App:
         return caller
 
 
-def fault_refusal(fault: Fault, job: Job) -> Refusal | None:
-    """Return the refusal that a fault asks for, if it asks for one."""
+def fault_rejection(fault: Fault, job: Job) -> Rejection | None:
+    """Return the rejection that a fault requests, if any."""
     if fault.kind is Kind.STATUS:
-        return status_refusal(fault.status, fault.retry_after_ns)
+        return status_rejection(fault.status, fault.retry_after_ns)
     if fault.kind is Kind.ERROR_EVENT and not (job.request.stream and job.family.events):
-        return status_refusal(OVERLOADED if job.family.dialect is Dialect.ANTHROPIC else SERVER_ERROR)
+        return status_rejection(OVERLOADED if job.family.dialect is Dialect.ANTHROPIC else SERVER_ERROR)
     return None
 
 
 def credential_of(headers: Mapping[bytes, bytes], dialect: Dialect) -> bytes:
-    """Return what the client proves itself with, as it came."""
+    """Return the client's credential as it was sent."""
     credential = headers.get(AUTHORIZATION, b"")
     return headers.get(API_KEY, credential) if dialect is Dialect.ANTHROPIC else credential
 

@@ -77,7 +77,7 @@ def _first_lines(status: int) -> bytes:
 
 
 class Exchange:
-    """One request, and the way back to whoever sent it."""
+    """A request, and the means to respond to it."""
 
     __slots__ = (
         "_connection",
@@ -154,7 +154,7 @@ class Exchange:
         self._connection.reset()
 
     def fail(self, error: Exception) -> None:
-        """Reset the connection after an error in whoever answers, and say in the log which it was."""
+        """Log an error of the mock, and reset the connection."""
         log.error("The mock failed at %s %s", self.method.decode("latin-1"), self.path, exc_info=error)
         self._connection.reset()
 
@@ -206,7 +206,7 @@ class Connection(asyncio.Protocol):
         except HttpParserUpgrade as upgrade:
             self._decline(data[upgrade.args[0] :])
         except HttpParserError as error:
-            # Whatever follows the last request of a connection is nobody's business.
+            # Data after the last request of a connection is ignored.
             if self._current is None or self._current.stays:
                 self._give_up(HTTPStatus.BAD_REQUEST, f"This is not HTTP/1.1: {error}.\n")
         if self._reads_head and self._head_size > MOST_HEAD_BYTES:

@@ -31,7 +31,7 @@ def times(received_ns: int, sent_ns: int) -> bytes:
 
 
 class Delivery:
-    """One answer that has been decided on. `ended` is told how it ended: job, status, completion tokens."""
+    """Delivery of an answer. At its end, `ended` is called with the job, the status and the completion tokens."""
 
     __slots__ = ("_answer", "_ended", "_factor", "_job", "_pacer", "_stream", "_timer")
 
@@ -46,7 +46,7 @@ class Delivery:
         job.exchange.gone = self._gone
 
     def begin(self, queued: float) -> None:
-        """Send the answer when it is due, so many seconds later than planned because others came before it."""
+        """Send the answer at its planned time, `queued` seconds later if other requests were before it."""
         job = self._job
         streams = job.request.stream and job.family.events is not None
         planned = job.plan.ttft if streams else job.plan.duration(len(self._answer.pieces))

@@ -74,12 +74,12 @@ def answer_auxiliary(
         if number == LISTED and method == "GET":
             return number, HTTPStatus.OK, _models(path, names, of_anthropic=of_anthropic)
     except BadRequest as error:
-        refusal = error
+        rejection = error
     else:
         known = number != UNKNOWN or path in FAMILIES
         status = HTTPStatus.METHOD_NOT_ALLOWED if known else HTTPStatus.NOT_FOUND
-        refusal = BadRequest(status, f"{method} {path}: {status.phrase.lower()}.")
-    return number, refusal.status, errors.bad_request(refusal, of_anthropic=of_anthropic or number == COUNTED)
+        rejection = BadRequest(status, f"{method} {path}: {status.phrase.lower()}.")
+    return number, rejection.status, errors.bad_request(rejection, of_anthropic=of_anthropic or number == COUNTED)
 
 
 def _models(path: str, names: Sequence[str], *, of_anthropic: bool) -> bytes:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 STATUSES = (200, 400, 401, 402, 403, 404, 405, 408, 413, 422, 429, 499, 500, 501, 502, 503, 504, 529)
 OK = 200
 OTHER = len(STATUSES)
-PLACES = {status: place for place, status in enumerate(STATUSES)}
+COLUMNS = {status: column for column, status in enumerate(STATUSES)}
 ROW = 32
 KINDS = ("prompt", "cached", "completion")
 TOKENS_AT = ROW * len(ENDPOINTS)
@@ -29,7 +29,7 @@ class Tally:
     def count(self, endpoint: int, status: int, prompt: int, cached: int, completion: int) -> None:
         """Count an answer."""
         counters = self._counters
-        counters[endpoint * ROW + PLACES.get(status, OTHER)] += 1
+        counters[endpoint * ROW + COLUMNS.get(status, OTHER)] += 1
         if status == OK:
             counters[TOKENS_AT] += prompt
             counters[TOKENS_AT + 1] += cached
@@ -37,16 +37,16 @@ class Tally:
 
 
 def requests(board: Board) -> Iterator[tuple[str, str, int]]:
-    """Return endpoint, status and number of requests, all workers together, as far as there are any."""
-    columns = [board.counters(worker) for worker in range(board.layout.workers)]
+    """Yield endpoint, status and number of requests over all workers, without zeros."""
+    workers = [board.counters(worker) for worker in range(board.layout.workers)]
     for row, endpoint in enumerate(ENDPOINTS):
-        for place in range(OTHER + 1):
-            count = sum(column[row * ROW + place] for column in columns)
+        for column in range(OTHER + 1):
+            count = sum(counters[row * ROW + column] for counters in workers)
             if count:
-                yield endpoint, str(STATUSES[place]) if place < OTHER else "other", count
+                yield endpoint, str(STATUSES[column]) if column < OTHER else "other", count
 
 
 def tokens(board: Board) -> dict[str, int]:
-    """Return how many tokens have been answered for, by kind."""
-    columns = [board.counters(worker) for worker in range(board.layout.workers)]
-    return {kind: sum(column[TOKENS_AT + place] for column in columns) for place, kind in enumerate(KINDS)}
+    """Return the tokens of all answers, by kind."""
+    workers = [board.counters(worker) for worker in range(board.layout.workers)]
+    return {kind: sum(counters[TOKENS_AT + number] for counters in workers) for number, kind in enumerate(KINDS)}

@@ -64,21 +64,21 @@ class Journal:
         self._ring = board.layout.ring_at(worker)
 
     def write(self, *fields: object) -> None:
-        """Remember a request: the fields of `RECORD`, in their order."""
+        """Write a request: the fields of `RECORD`, in their order."""
         written = self._words[self._counter]
         RECORD.pack_into(self._memory, self._ring + written % self._capacity * RECORD_BYTES, *fields)
         self._words[self._counter] = written + 1
 
 
 def entries(board: Board, last: int = 0) -> Iterator[Entry]:
-    """Return what all workers' rings hold, in the order of receipt; of each ring the last ones only, if so many."""
+    """Return the entries of all workers' rings in the order of receipt, or the `last` ones of each ring."""
     return heapq.merge(
         *(_ring(board, worker, last) for worker in range(board.layout.workers)), key=lambda entry: entry.received_ns
     )
 
 
 def ndjson(board: Board, last: int = 0) -> Iterator[bytes]:
-    """Return one line for each request, or for the last ones; accounts are told by name where they have one."""
+    """Yield a line of JSON for each request, or for the last ones, with the names of accounts."""
     for entry in deque(entries(board, last), last) if last else entries(board):
         fields = dict(vars(entry))
         slot = fields.pop("slot")
@@ -86,7 +86,7 @@ def ndjson(board: Board, last: int = 0) -> Iterator[bytes]:
 
 
 def written(board: Board) -> int:
-    """Return how many requests have been remembered, those that the rings have lost again included."""
+    """Return the number of requests that were written, including those that the rings have overwritten."""
     start = board.layout.rings_at // WORD
     return sum(board.words[start : start + board.layout.workers])
 

@@ -21,7 +21,7 @@ class Ledger:
         self._write = Journal(board, worker).write
 
     def note(self, received_ns: int, sent_ns: int, endpoint: int, status: int, slot: int) -> None:
-        """Write down a request that was not understood, or came from nobody who is known."""
+        """Record a request that could not be parsed, or has no known key."""
         self._count(endpoint, status, 0, 0, 0)
         self._write(received_ns, sent_ns, sent_ns, status, endpoint, 0, slot + 1, 0, 0, 0, b"", b"", b"")
 
@@ -37,7 +37,7 @@ class Ledger:
         fault: bytes,
         key: bytes,
     ) -> None:
-        """Write down a request, and its tokens: of the prompt, cached ones among them, of the completion."""
+        """Record a request and its tokens: of the prompt, the cached ones among them, and of the completion."""
         self._count(endpoint, status, *tokens)
         self._write(
             received_ns,

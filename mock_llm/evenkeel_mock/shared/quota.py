@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel_mock.quotas.reasons import Reason, Refusal
+from evenkeel_mock.quotas.reasons import Reason, Rejection
 from evenkeel_mock.quotas.windows import UNUSED, admit, current, settle, words
 from evenkeel_mock.shared.shared_file import NO_SLOT
 
@@ -33,26 +33,26 @@ class Quota:
         self._worker = worker
         self._columns: dict[int, memoryview] = {}
 
-    def admit(self, slot: int, limits: AccountLimits, tokens: int) -> tuple[Refusal | None, Ticket]:
-        """Admit a request, or return its refusal."""
+    def admit(self, slot: int, limits: AccountLimits, tokens: int) -> tuple[Rejection | None, Ticket]:
+        """Admit a request, or return its rejection."""
         column = self._column(slot)
         if slot == NO_SLOT and not limits.is_unlimited:
-            # The table of accounts is full: better refused than let in uncounted.
-            return Refusal(Reason.OVERLOADED), Ticket(slot, limits, 0, tokens, ())
+            # The table of accounts is full. An uncounted request would be worse than a rejected one.
+            return Rejection(Reason.OVERLOADED), Ticket(slot, limits, 0, tokens, ())
         if limits.is_unlimited:
             column[self._worker] += 1
             return None, Ticket(slot, limits, 0, tokens, ())
         numbers, count = self._board.account(slot), words(limits)
         with self._board.locked(slot + 1):
             now = time.time_ns()
-            refusal, state = admit(numbers[:count].tolist(), limits, now, tokens, sum(column))
-            if refusal is None:
+            rejection, state = admit(numbers[:count].tolist(), limits, now, tokens, sum(column))
+            if rejection is None:
                 _put(numbers, state)
                 column[self._worker] += 1
-        return refusal, Ticket(slot, limits, now, tokens, state)
+        return rejection, Ticket(slot, limits, now, tokens, state)
 
     def look(self, slot: int, limits: AccountLimits) -> State:
-        """Return what an account has used."""
+        """Return the usage of an account."""
         if limits.is_unlimited or slot == NO_SLOT:
             return UNUSED
         return current(self._board.account(slot)[: words(limits)].tolist(), limits)

@@ -139,7 +139,7 @@ class Board:
             return self._config()
 
     def write_config(self, change: Callable[[bytes], bytes]) -> None:
-        """Replace the configuration for all workers by what becomes of it; nobody else changes it meanwhile."""
+        """Replace the configuration of all workers by `change(configuration)`, under the lock."""
         with self.locked():
             text = change(self._config())
             if len(text) > CONFIG_BYTES - WORD:

@@ -29,13 +29,13 @@ class Distribution(Protocol):
     """A map from a uniform number to a value."""
 
     def at(self, u: float) -> float:
-        """Return the number that belongs to u, which lies above 0 and below 1."""
+        """Return the quantile at `u`, which is above 0 and below 1."""
         ...
 
 
 @dataclass(frozen=True)
 class Constant:
-    """Always the same. Whoever draws may ask for `value` and save the draw."""
+    """A constant. Callers may use `value` and skip the draw."""
 
     value: float
 

@@ -1,7 +1,7 @@
-"""Random numbers that are no accident: each is a pure function of (seed, request key, name, number).
+"""Reproducible random numbers: each is a pure function of (seed, request key, name, number).
 
-Two arms of an experiment, two runs, two worker processes: whoever asks for the same draw gets the same number, in
-whatever order. Nothing here depends on the platform, the process or Python's own hashing.
+Two arms of an experiment, two runs, or two worker processes get the same numbers, in any order of requests. Nothing
+depends on the platform, the process or Python's own hashing.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _WHOLE = (
     b'{"id":"chatcmpl-%b","object":"chat.completion","created":%d,"model":%b,"choices":[%b],"usage":%b,'
     b'"service_tier":"default","system_fingerprint":"fp_evenkeel"}'
 )
-_SAID = (
+_TEXT_CHOICE = (
     b'{"index":%d,"message":{"role":"assistant","content":"%b","refusal":null,"annotations":[]},'
     b'"logprobs":null,"finish_reason":%b}'
 )
@@ -117,9 +117,9 @@ def response_body(request: Request, answer: Answer) -> bytes:
             [_CALLED % (index, answer.identity, index, call.name, content, finish) for index in range(request.choices)]
         )
     elif request.choices == 1:
-        choices = _SAID % (0, content, finish)
+        choices = _TEXT_CHOICE % (0, content, finish)
     else:
-        choices = b",".join([_SAID % (index, content, finish) for index in range(request.choices)])
+        choices = b",".join([_TEXT_CHOICE % (index, content, finish) for index in range(request.choices)])
     return _WHOLE % (answer.identity, answer.created, dumps(request.model), choices, usage(answer))
 
 

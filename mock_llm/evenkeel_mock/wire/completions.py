@@ -96,15 +96,15 @@ def _preludes(request: Request) -> list[bytes]:
 
 
 def _prompts(prompt: Any) -> tuple[list[str], int]:
-    """Return each prompt's text and the tokens of all: a prompt is a text or the numbers of its tokens."""
+    """Return the texts of all prompts and their tokens in total. A prompt is a text or an array of tokens."""
     if type(prompt) is str:
         return [prompt], tokens.prompt([prompt])
     if type(prompt) is not list or not prompt:
         raise wrong_type("prompt", prompt, "a string or an array that is not empty")
-    if all(type(one) is str for one in prompt):
+    if all(type(item) is str for item in prompt):
         return prompt, tokens.prompt(prompt)
     numbered = [prompt] if type(prompt[0]) is int else prompt
-    for one in numbered:
-        if type(one) is not list or not one or not all(type(token) is int for token in one):
-            raise wrong_type("prompt", one, "strings, tokens or arrays of tokens")
-    return [" ".join(map(str, one)) for one in numbered], sum(map(len, numbered))
+    for item in numbered:
+        if type(item) is not list or not item or not all(type(token) is int for token in item):
+            raise wrong_type("prompt", item, "strings, tokens or arrays of tokens")
+    return [" ".join(map(str, item)) for item in numbered], sum(map(len, numbered))

@@ -53,10 +53,10 @@ def schema(shape: object, name: str, *, wrapped: bool) -> dict[str, Any] | None:
             if type(holder) is not dict:
                 raise wrong_type(field_path, holder, "an object")
             text(holder, "name", f"{field_path}.name")
-            found = holder.get("schema")
-            if found is not None and type(found) is not dict:
-                raise wrong_type(f"{field_path}.schema", found, "an object")
-            return found or ANY_OBJECT
+            given = holder.get("schema")
+            if given is not None and type(given) is not dict:
+                raise wrong_type(f"{field_path}.schema", given, "an object")
+            return given or ANY_OBJECT
         case other:
             raise wrong_value(f"{name}.type", other, "one of 'text', 'json_object', 'json_schema'")
 

@@ -115,8 +115,8 @@ def _usage(answer: Answer, completion: int) -> bytes:
     return _USAGE % (answer.prompt_tokens - answer.cached_tokens, answer.cached_tokens, completion)
 
 
-def _bad(place: str, what: str) -> BadRequest:
-    return BadRequest(_BAD, f"{place}: {what}", place)
+def _bad(path: str, what: str) -> BadRequest:
+    return BadRequest(_BAD, f"{path}: {what}", path)
 
 
 def _share(value: object, name: str) -> None:
@@ -162,7 +162,7 @@ def _prompt(fields: dict[str, Any]) -> Request:
         else:
             media += _content(content, f"messages.{number}.content", texts)
         if role == "user":
-            last_text = _said(content)
+            last_text = _text_of(content)
     shape = _schema(fields) if "output_config" in fields or "output_format" in fields else None
     if shape is not None:
         texts.insert(0, _json(shape))
@@ -176,28 +176,28 @@ def _bad_messages(messages: object) -> BadRequest:
     return _bad("messages", "at least one message is required" if messages == [] else "Input should be a valid list")
 
 
-def _string(holder: dict[str, Any], name: str, place: str) -> str:
+def _string(holder: dict[str, Any], name: str, path: str) -> str:
     value = holder.get(name)
     if type(value) is str and value:
         return value
-    raise _bad(place, "Field required" if value is None else "Input should be a valid string, not an empty one")
+    raise _bad(path, "Field required" if value is None else "Input should be a valid string, not an empty one")
 
 
-def _content(content: object, place: str, texts: list[str]) -> int:
+def _content(content: object, path: str, texts: list[str]) -> int:
     """Add the texts of a content; return how many images and documents it has."""
     if type(content) is str:
         texts.append(content)
         return 0
     if type(content) is not list:
-        raise _bad(place, "Field required" if content is None else "Input should be a string or a list of blocks")
+        raise _bad(path, "Field required" if content is None else "Input should be a string or a list of blocks")
     media = 0
     for number, block in enumerate(content):
         if type(block) is not dict:
-            raise _bad(f"{place}.{number}", "Input should be an object")
-        kind = _string(block, "type", f"{place}.{number}.type")
+            raise _bad(f"{path}.{number}", "Input should be an object")
+        kind = _string(block, "type", f"{path}.{number}.type")
         if kind == "text":
             if type(block.get("text")) is not str:
-                raise _bad(f"{place}.{number}.text", "Input should be a valid string")
+                raise _bad(f"{path}.{number}.text", "Input should be a valid string")
             texts.append(block["text"])
         elif kind in MEDIA:
             media += 1
@@ -207,7 +207,7 @@ def _content(content: object, place: str, texts: list[str]) -> int:
     return media
 
 
-def _said(content: Any) -> str:
+def _text_of(content: Any) -> str:
     if type(content) is str:
         return content
     return "\n".join([block["text"] for block in content if block["type"] == "text"])
@@ -248,17 +248,17 @@ def _tools(fields: dict[str, Any], texts: list[str]) -> tuple[Tool | None, bool]
     raise _bad("tool_choice", f"There is no tool {name!r}")
 
 
-def _tool(tool: object, place: str) -> Tool | None:
+def _tool(tool: object, path: str) -> Tool | None:
     if type(tool) is not dict:
-        raise _bad(place, "Input should be an object")
-    name = _string(tool, "name", f"{place}.name")
+        raise _bad(path, "Input should be an object")
+    name = _string(tool, "name", f"{path}.name")
     kind = tool.get("type")
     if kind is not None and kind != "custom":
         # A tool of the provider's own runs on its side.
         return None
     schema = tool.get("input_schema")
     if type(schema) is not dict:
-        raise _bad(f"{place}.input_schema", "Field required" if schema is None else "Input should be an object")
+        raise _bad(f"{path}.input_schema", "Field required" if schema is None else "Input should be an object")
     return Tool(name, schema | {"type": "object"})
 
 

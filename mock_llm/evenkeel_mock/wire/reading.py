@@ -143,6 +143,6 @@ def _bounded(name: str, value: float, least: float, most: float | None, what: st
         edge, expected = "above_max", f"<= {most}"
     else:
         return
-    said = edge.replace("_min", " minimum").replace("_max", " maximum")
-    message = f"Invalid '{name}': {what} {said} value. Expected a value {expected}, but got {value} instead."
+    bound = edge.replace("_min", " minimum").replace("_max", " maximum")
+    message = f"Invalid '{name}': {what} {bound} value. Expected a value {expected}, but got {value} instead."
     raise BadRequest(BAD, message, name, f"{what}_{edge}_value")

@@ -74,11 +74,11 @@ _CUT = b'{"reason":"max_output_tokens"}'
 
 
 class ResponsesRequest(Request):
-    """A request of which much is said again in the response."""
+    """A request with fields that the response repeats."""
 
-    __slots__ = ("said_again",)
+    __slots__ = ("echoed_fields",)
 
-    said_again: bytes
+    echoed_fields: bytes
     """Members of a JSON object."""
 
 
@@ -110,7 +110,7 @@ def parse(body: bytes) -> ResponsesRequest:
         forced=forced,
         schema=shape,
     )
-    request.said_again = _said_again(fields)
+    request.echoed_fields = _echoed_fields(fields)
     return request
 
 
@@ -132,28 +132,28 @@ def events(request: Request, answer: Answer) -> tuple[bytes, list[bytes], bytes]
     item = b'"output_index":0,"item":' + _item(answer, b"", _IN_PROGRESS)
     opening = [(b"response.created", begun), (b"response.in_progress", begun), (b"response.output_item.added", item)]
     if call is None:
-        place = b'"item_id":"msg_%b","output_index":0,"content_index":0' % identity
-        opening.append((b"response.content_part.added", place + b',"part":' + _PART % b""))
+        position = b'"item_id":"msg_%b","output_index":0,"content_index":0' % identity
+        opening.append((b"response.content_part.added", position + b',"part":' + _PART % b""))
         kind, close = b"response.output_text.delta", b'","logprobs":[],"sequence_number":%d}\n\n'
     else:
-        place = b'"item_id":"fc_%b","output_index":0' % identity
+        position = b'"item_id":"fc_%b","output_index":0' % identity
         kind, close = b"response.function_call_arguments.delta", b'","sequence_number":%d}\n\n'
-    before = b'event: %b\ndata: {"type":"%b",%b,"delta":"' % (kind, kind, place)
+    before = b'event: %b\ndata: {"type":"%b",%b,"delta":"' % (kind, kind, position)
     chunks = [before + piece + close % number for number, piece in enumerate(answer.pieces, len(opening))]
-    return _numbered(opening, 0), chunks, _numbered(_closing(request, answer, place), len(opening) + len(chunks))
+    return _numbered(opening, 0), chunks, _numbered(_closing(request, answer, position), len(opening) + len(chunks))
 
 
-def _closing(request: Request, answer: Answer, place: bytes) -> list[tuple[bytes, bytes]]:
+def _closing(request: Request, answer: Answer, position: bytes) -> list[tuple[bytes, bytes]]:
     content, status, call = b"".join(answer.pieces), _status(answer), answer.call
     item = _item(answer, content, status)
     response = b'"response":' + _response(request, answer, status, item, _usage(answer))
     if call is None:
         done = [
-            (b"response.output_text.done", place + b',"text":"' + content + b'","logprobs":[]'),
-            (b"response.content_part.done", place + b',"part":' + _PART % content),
+            (b"response.output_text.done", position + b',"text":"' + content + b'","logprobs":[]'),
+            (b"response.content_part.done", position + b',"part":' + _PART % content),
         ]
     else:
-        arguments = place + b',"name":' + call.name + b',"arguments":"' + content + b'"'
+        arguments = position + b',"name":' + call.name + b',"arguments":"' + content + b'"'
         done = [(b"response.function_call_arguments.done", arguments)]
     return [
         *done,
@@ -162,8 +162,10 @@ def _closing(request: Request, answer: Answer, place: bytes) -> list[tuple[bytes
     ]
 
 
-def _numbered(told: list[tuple[bytes, bytes]], first: int) -> bytes:
-    return b"".join([_EVENT % (kind, kind, members, number) for number, (kind, members) in enumerate(told, first)])
+def _numbered(events_to_write: list[tuple[bytes, bytes]], first: int) -> bytes:
+    return b"".join(
+        [_EVENT % (kind, kind, members, number) for number, (kind, members) in enumerate(events_to_write, first)]
+    )
 
 
 def _status(answer: Answer) -> bytes:
@@ -171,9 +173,18 @@ def _status(answer: Answer) -> bytes:
 
 
 def _response(request: Request, answer: Answer, status: bytes, output: bytes, usage: bytes) -> bytes:
-    said_again = request.said_again if isinstance(request, ResponsesRequest) else _ONLY_DEFAULTS
+    echoed_fields = request.echoed_fields if isinstance(request, ResponsesRequest) else _ONLY_DEFAULTS
     cut = _CUT if status is _INCOMPLETE else b"null"
-    return _RESPONSE % (answer.identity, answer.created, status, cut, dumps(request.model), said_again, output, usage)
+    return _RESPONSE % (
+        answer.identity,
+        answer.created,
+        status,
+        cut,
+        dumps(request.model),
+        echoed_fields,
+        output,
+        usage,
+    )
 
 
 def _item(answer: Answer, content: bytes, status: bytes) -> bytes:
@@ -188,7 +199,7 @@ def _usage(answer: Answer) -> bytes:
     return _USAGE % (prompt, answer.cached_tokens, completion, prompt + completion)
 
 
-def _said_again(fields: dict[str, Any]) -> bytes:
+def _echoed_fields(fields: dict[str, Any]) -> bytes:
     given = {name: fields[name] for name in DEFAULTS if fields.get(name) is not None}
     if not given:
         return _ONLY_DEFAULTS
@@ -217,17 +228,17 @@ def _input(given: object, texts: list[str]) -> tuple[str, int, int]:
         raise wrong_type("input", given, "a string or an array of items")
     last_text, media = "", 0
     for number, item in enumerate(given):
-        place = f"input[{number}]"
+        path = f"input[{number}]"
         if type(item) is not dict:
-            raise wrong_type(place, item, "an object")
+            raise wrong_type(path, item, "an object")
         if item.get("type", "message") != "message":
             # What functions were called with, what they returned, references: all of it is read by the model.
-            text(item, "type", f"{place}.type")
+            text(item, "type", f"{path}.type")
             texts.append(json(item).decode())
             continue
         if item.get("role") not in ROLES:
-            raise wrong_value(f"{place}.role", item.get("role"), f"one of {', '.join(map(repr, ROLES))}")
-        message_text, media_count = _content(item.get("content"), f"{place}.content")
+            raise wrong_value(f"{path}.role", item.get("role"), f"one of {', '.join(map(repr, ROLES))}")
+        message_text, media_count = _content(item.get("content"), f"{path}.content")
         texts.append(message_text)
         media += media_count
         if item["role"] == "user":
@@ -235,12 +246,12 @@ def _input(given: object, texts: list[str]) -> tuple[str, int, int]:
     return last_text, len(given), media
 
 
-def _content(content: object, place: str) -> tuple[str, int]:
+def _content(content: object, path: str) -> tuple[str, int]:
     if type(content) is str:
         return content, 0
     if type(content) is not list:
-        raise missing(place) if content is None else wrong_type(place, content, "a string or an array of parts")
-    said, media = [], 0
+        raise missing(path) if content is None else wrong_type(path, content, "a string or an array of parts")
+    texts, media = [], 0
     for number, part in enumerate(content):
         kind = part.get("type") if type(part) is dict else kind_of(part)
         if kind in MEDIA:
@@ -248,8 +259,8 @@ def _content(content: object, place: str) -> tuple[str, int]:
         elif kind in TEXTS and type(part) is dict:
             words = part.get("refusal" if kind == "refusal" else "text")
             if type(words) is not str:
-                raise wrong_type(f"{place}[{number}].text", words, "a string")
-            said.append(words)
+                raise wrong_type(f"{path}[{number}].text", words, "a string")
+            texts.append(words)
         else:
-            raise wrong_value(f"{place}[{number}].type", kind, f"one of {', '.join(map(repr, TEXTS + MEDIA))}")
-    return "\n".join(said), media
+            raise wrong_value(f"{path}[{number}].type", kind, f"one of {', '.join(map(repr, TEXTS + MEDIA))}")
+    return "\n".join(texts), media

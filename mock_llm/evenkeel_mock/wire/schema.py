@@ -112,12 +112,12 @@ def _all(parts: Sequence[object], root: _Root, depth: int) -> Any:
 def _referred(reference: object, root: object) -> object:
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
-    found = root
+    node = root
     for name in reference.split("/")[1:]:
-        if not isinstance(found, Mapping):
+        if not isinstance(node, Mapping):
             return None
-        found = found.get(name.replace("~1", "/").replace("~0", "~"))
-    return found
+        node = node.get(name.replace("~1", "/").replace("~0", "~"))
+    return node
 
 
 def _text(schema: Mapping[str, Any]) -> str:

@@ -21,8 +21,8 @@ QUOTAS = AccountLimits(
 def state_of(limits: AccountLimits, *tokens: int) -> State:
     state = UNUSED
     for amount in tokens:
-        refusal, state = admit(state, limits, NOW, amount)
-        assert refusal is None
+        rejection, state = admit(state, limits, NOW, amount)
+        assert rejection is None
     return state
 
 

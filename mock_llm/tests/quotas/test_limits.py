@@ -109,26 +109,26 @@ def test_a_span_to_expire_after(written: object, after: int) -> None:
 
 def test_an_account_expires_to_the_nanosecond() -> None:
     expiring = limits(expires=90)
-    assert expiring.access_refusal("m", START + 90 * NS - 1) is None
-    refusal = expiring.access_refusal("m", START + 90 * NS)
-    assert refusal is not None
-    assert refusal.reason is Reason.EXPIRED
+    assert expiring.access_rejection("m", START + 90 * NS - 1) is None
+    rejection = expiring.access_rejection("m", START + 90 * NS)
+    assert rejection is not None
+    assert rejection.reason is Reason.EXPIRED
 
 
 @pytest.mark.parametrize(("written", "status"), [(True, 401), (401, 401), (403, 403)])
 def test_a_revoked_account_is_barred(written: object, status: int) -> None:
-    refusal = limits(revoked=written, models=["m"]).access_refusal("other", START)
-    assert refusal is not None
-    assert (refusal.reason, refusal.status) == (Reason.REVOKED, status)
-    assert limits(revoked=False).access_refusal("m", START) is None
+    rejection = limits(revoked=written, models=["m"]).access_rejection("other", START)
+    assert rejection is not None
+    assert (rejection.reason, rejection.status) == (Reason.REVOKED, status)
+    assert limits(revoked=False).access_rejection("m", START) is None
 
 
 def test_models_are_names_or_beginnings() -> None:
     some = limits(models=["gpt-4o", "claude-*"])
     assert [some.allows(model) for model in ("gpt-4o", "gpt-4o-mini", "claude-x", "o3")] == [True, False, True, False]
-    refusal = some.access_refusal("o3", START)
-    assert refusal is not None
-    assert refusal.reason is Reason.MODEL
+    rejection = some.access_rejection("o3", START)
+    assert rejection is not None
+    assert rejection.reason is Reason.MODEL
     assert UNLIMITED.allows("anything")
 
 

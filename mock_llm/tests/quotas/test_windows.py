@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from evenkeel_mock.parsing.durations import DAY, HOUR, MINUTE, NS
 from evenkeel_mock.quotas.limits import UNLIMITED, AccountLimits, Window
-from evenkeel_mock.quotas.reasons import Reason, Refusal
+from evenkeel_mock.quotas.reasons import Reason, Rejection
 from evenkeel_mock.quotas.windows import (
     CONCURRENCY_WAIT_NS,
     FIRST,
@@ -37,16 +37,16 @@ def limited(*windows: Window) -> AccountLimits:
 
 def admitted(limits: AccountLimits, *requests: tuple[float, int], state: State = UNUSED) -> State:
     for after, tokens in requests:
-        refusal, state = admit(state, limits, NOW + round(after * NS), tokens)
-        assert refusal is None
+        rejection, state = admit(state, limits, NOW + round(after * NS), tokens)
+        assert rejection is None
     return state
 
 
-def refused(state: State, limits: AccountLimits, after: float, tokens: int, in_flight: int = 0) -> Refusal:
-    refusal, unchanged = admit(state, limits, NOW + round(after * NS), tokens, in_flight)
-    assert refusal is not None
+def refused(state: State, limits: AccountLimits, after: float, tokens: int, in_flight: int = 0) -> Rejection:
+    rejection, unchanged = admit(state, limits, NOW + round(after * NS), tokens, in_flight)
+    assert rejection is not None
     assert unchanged == current(state, limits)
-    return refusal
+    return rejection
 
 
 def test_an_unlimited_account_keeps_no_count() -> None:
@@ -56,8 +56,8 @@ def test_an_unlimited_account_keeps_no_count() -> None:
 def test_the_minute_begins_with_the_first_request() -> None:
     limits = limited(RPM)
     state = admitted(limits, (0, 1), (50, 1), (59, 1))
-    refusal = refused(state, limits, 59.5, 1)
-    assert refusal == Refusal(Reason.REQUESTS, wait_ns=NS // 2, window="rpm", limit=3, used=3, requested=1)
+    rejection = refused(state, limits, 59.5, 1)
+    assert rejection == Rejection(Reason.REQUESTS, wait_ns=NS // 2, window="rpm", limit=3, used=3, requested=1)
     # A whole new minute, from the request that opens it.
     state = admitted(limits, (60, 1), (61, 1), (62, 1), state=state)
     assert refused(state, limits, 119.75, 1).wait_ns == NS // 4
@@ -66,8 +66,8 @@ def test_the_minute_begins_with_the_first_request() -> None:
 def test_tokens_are_reserved_and_settled() -> None:
     limits = limited(TPM)
     state = admitted(limits, (0, 900))
-    refusal = refused(state, limits, 15, 101)
-    assert refusal == Refusal(Reason.TOKENS, wait_ns=45 * NS, window="tpm", limit=1000, used=900, requested=101)
+    rejection = refused(state, limits, 15, 101)
+    assert rejection == Rejection(Reason.TOKENS, wait_ns=45 * NS, window="tpm", limit=1000, used=900, requested=101)
     state = settle(state, limits, NOW, 900, 300)
     state = admitted(limits, (20, 700), state=state)
     assert uses(state, limits, NOW + 20 * NS)[0].remaining == 0
@@ -89,22 +89,22 @@ def test_more_than_was_estimated_counts_as_well() -> None:
 
 
 def test_a_request_larger_than_its_window_never_fits() -> None:
-    refusal = refused(UNUSED, limited(RPM, TPM), 0, 1001)
-    assert refusal == Refusal(Reason.TOO_LARGE, wait_ns=None, window="tpm", limit=1000, used=0, requested=1001)
+    rejection = refused(UNUSED, limited(RPM, TPM), 0, 1001)
+    assert rejection == Rejection(Reason.TOO_LARGE, wait_ns=None, window="tpm", limit=1000, used=0, requested=1001)
 
 
 def test_of_two_full_windows_the_later_end_is_told() -> None:
     limits = limited(replace_limit(RPM, 5), FIVE_HOURS)
     state = admitted(limits, *[(second, 1) for second in range(5)])
-    refusal = refused(state, limits, 10, 1)
-    assert (refusal.reason, refusal.window, refusal.wait_ns) == (Reason.QUOTA, "5h", 5 * HOUR * NS - 10 * NS)
+    rejection = refused(state, limits, 10, 1)
+    assert (rejection.reason, rejection.window, rejection.wait_ns) == (Reason.QUOTA, "5h", 5 * HOUR * NS - 10 * NS)
 
 
 def test_a_quota_about_to_end_does_not_hide_a_rate() -> None:
     limits = limited(Window("short", 70 * NS, 4), Window("rpm", MINUTE * NS, 1))
     state = admitted(limits, (0, 1), (60, 1))
     state = (*state[: FIRST + 1], 4, *state[FIRST + 2 :])
-    assert refused(state, limits, 65, 1) == Refusal(
+    assert refused(state, limits, 65, 1) == Rejection(
         Reason.REQUESTS, wait_ns=55 * NS, window="rpm", limit=1, used=1, requested=1
     )
 
@@ -112,9 +112,9 @@ def test_a_quota_about_to_end_does_not_hide_a_rate() -> None:
 def test_requests_in_flight_are_limited() -> None:
     limits = AccountLimits(concurrency=2)
     assert admit(UNUSED, limits, NOW, 1, in_flight=1)[0] is None
-    refusal = refused(UNUSED, limits, 0, 1, in_flight=2)
-    assert (refusal.reason, refusal.limit, refusal.used) == (Reason.CONCURRENCY, 2, 2)
-    assert refusal.wait_ns == CONCURRENCY_WAIT_NS
+    rejection = refused(UNUSED, limits, 0, 1, in_flight=2)
+    assert (rejection.reason, rejection.limit, rejection.used) == (Reason.CONCURRENCY, 2, 2)
+    assert rejection.wait_ns == CONCURRENCY_WAIT_NS
 
 
 def test_a_request_refused_for_concurrency_uses_nothing() -> None:
@@ -128,8 +128,8 @@ def test_a_balance_is_spent_and_never_overdrawn() -> None:
     limits = AccountLimits(balance_nano=1000, price_nano=2)
     state = admitted(limits, (0, 300))
     assert balance_nano(state, limits) == 400
-    refusal = refused(state, limits, 1, 201)
-    assert (refusal.reason, refusal.limit, refusal.used, refusal.wait_ns) == (Reason.BALANCE, 1000, 600, None)
+    rejection = refused(state, limits, 1, 201)
+    assert (rejection.reason, rejection.limit, rejection.used, rejection.wait_ns) == (Reason.BALANCE, 1000, 600, None)
     state = settle(state, limits, NOW, 300, 100)
     assert balance_nano(state, limits) == 800
     state = admitted(limits, (2, 400), state=state)
@@ -195,8 +195,8 @@ def test_no_window_ever_holds_more_than_its_limit(limits: AccountLimits, request
     spent = 0
     for later, tokens, _ in requests:
         now += later
-        refusal, state = admit(state, limits, now, tokens)
-        if refusal is not None:
+        rejection, state = admit(state, limits, now, tokens)
+        if rejection is not None:
             continue
         spent += tokens * limits.price_nano
         for number, window in enumerate(limits.windows):
@@ -218,15 +218,15 @@ def test_a_refused_request_is_let_in_when_it_was_told_to_and_not_before(
     now = NOW
     for later, tokens, _ in requests:
         now += later
-        refusal, state = admit(state, limits, now, tokens)
-        if refusal is None:
+        rejection, state = admit(state, limits, now, tokens)
+        if rejection is None:
             continue
-        if refusal.wait_ns is None:
+        if rejection.wait_ns is None:
             assert admit(state, limits, now + 1000, tokens)[0] is not None
             continue
-        assert refusal.wait_ns > 0
-        assert admit(state, limits, now + refusal.wait_ns, tokens)[0] is None
-        assert admit(state, limits, now + refusal.wait_ns - 1, tokens)[0] is not None
+        assert rejection.wait_ns > 0
+        assert admit(state, limits, now + rejection.wait_ns, tokens)[0] is None
+        assert admit(state, limits, now + rejection.wait_ns - 1, tokens)[0] is not None
 
 
 @given(LIMITS, REQUESTS)
@@ -237,10 +237,10 @@ def test_what_is_refused_would_not_fit(limits: AccountLimits, requests: list[tup
         now += later
         before = uses(state, limits, now)
         left = balance_nano(state, limits)
-        refusal, state = admit(state, limits, now, tokens)
+        rejection, state = admit(state, limits, now, tokens)
         fits = all(use.remaining >= (tokens if use.window.counts_tokens else 1) for use in before)
         affordable = left is None or (left > 0 and left >= tokens * limits.price_nano)
-        assert (refusal is None) == (fits and affordable)
+        assert (rejection is None) == (fits and affordable)
 
 
 @given(LIMITS, REQUESTS)
@@ -251,8 +251,8 @@ def test_what_is_settled_is_what_was_used(limits: AccountLimits, requests: list[
     finished: list[tuple[int, int]] = []
     for number, (later, tokens, actual) in enumerate(requests):
         now += later
-        refusal, state = admit(state, limits, now, tokens)
-        if refusal is None:
+        rejection, state = admit(state, limits, now, tokens)
+        if rejection is None:
             running.append((now, tokens, min(actual, tokens)))
         if running and number % 3 == 2:
             when, estimated, took = running.pop(0)

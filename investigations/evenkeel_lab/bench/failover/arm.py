@@ -290,7 +290,7 @@ def _requests(drill: Drill, records: Path, start_ns: int) -> list[Request]:
     rows = pq.read_table(records / RECORDS, columns=columns).to_pylist()
     requests = [
         Request(
-            key=plan.place(row["number"])[0],
+            key=plan.user_and_turn(row["number"])[0],
             due=(row["intended_ns"] - start_ns) / NS,
             end=(row["end_ns"] - start_ns) / NS,
             status=row["status"] or 0,

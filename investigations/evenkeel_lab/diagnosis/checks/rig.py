@@ -23,13 +23,13 @@ RIG = Location.RIG
 
 def load(e: Evidence) -> Finding:
     """Check whether the load generator kept to its schedule."""
-    numbers = {"cpu": e.fared.cpu, "late": e.step.late, "in_flight": float(e.fared.in_flight)}
+    numbers = {"cpu": e.health.cpu, "late": e.step.late, "in_flight": float(e.health.in_flight)}
     p99 = e.step.lag.quantiles.get("p99") if e.step.lag else None
-    because = [f"its busiest process used {formatting.share(e.fared.cpu)} of a core"]
+    because = [f"its busiest process used {formatting.share(e.health.cpu)} of a core"]
     if p99 is not None:
         because.append(f"99 of 100 requests were sent at most {formatting.ms(p99)} late")
-    if e.fared.in_flight:
-        because.append(f"it had up to {e.fared.in_flight:,} requests on their way at once")
+    if e.health.in_flight:
+        because.append(f"it had up to {e.health.in_flight:,} requests on their way at once")
     if not e.step.limited or e.is_direct:
         return Finding("load", RIG, Impact.CLEAR, "the load was sent as it should have been", tuple(because), numbers)
     return Finding(
@@ -45,12 +45,12 @@ def load(e: Evidence) -> Finding:
 
 
 def _hint(e: Evidence) -> str:
-    if e.connections and e.fared.in_flight >= e.connections:
+    if e.connections and e.health.in_flight >= e.connections:
         return (
             f"All {e.connections:,} connections were in use, because the target is slower than the load: "
             "lower --rate until it holds, or raise --connections."
         )
-    if e.fared.cpu > MOST_CPU:
+    if e.health.cpu > MOST_CPU:
         return "Give it more processes with --workers, or a machine of its own, or lower --rate."
     if e.step.late > MOST_LATE or (e.step.offered and e.step.achieved < LEAST_ACHIEVED * e.step.offered):
         return "Leave a core to it, give it --workers, or lower --rate."
@@ -112,7 +112,7 @@ def provider(e: Evidence) -> Finding | None:
 
 def machine(e: Evidence) -> Finding:
     """Check whether the machine had a core left."""
-    machine = e.fared.machine
+    machine = e.health.machine
     if machine is None:
         return unknown("machine", RIG, "how full the machine was", hint="make the load with this version of evenkeel")
     waited = max((process.waited for process in e.processes or () if process.waited is not None), default=None)

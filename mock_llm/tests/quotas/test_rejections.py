@@ -6,26 +6,26 @@ import pytest
 from evenkeel_mock.parsing.durations import DAY, HOUR, MINUTE, NS
 from evenkeel_mock.quotas.headers import Dialect
 from evenkeel_mock.quotas.limits import AccountLimits, Window
-from evenkeel_mock.quotas.reasons import Reason, Refusal
-from evenkeel_mock.quotas.refusals import MESSAGES, SHAPES, response, status_refusal
+from evenkeel_mock.quotas.reasons import Reason, Rejection
+from evenkeel_mock.quotas.rejections import MESSAGES, SHAPES, response, status_rejection
 from evenkeel_mock.quotas.windows import UNUSED, admit
 
 NOW = 1_777_936_568 * NS
 KEY = "sk-secret-0123456789abcd"
 
 
-def refused(window: Window, after_ns: int) -> tuple[Refusal, AccountLimits, tuple[int, ...]]:
+def refused(window: Window, after_ns: int) -> tuple[Rejection, AccountLimits, tuple[int, ...]]:
     limits = AccountLimits(windows=(window,))
     _, state = admit(UNUSED, limits, NOW, 1)
-    refusal, state = admit(state, limits, NOW + after_ns, 1)
-    assert refusal is not None
-    return refusal, limits, state
+    rejection, state = admit(state, limits, NOW + after_ns, 1)
+    assert rejection is not None
+    return rejection, limits, state
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))
 @pytest.mark.parametrize("reason", [reason for reason in Reason if reason is not Reason.FAULT])
 def test_every_reason_has_its_status_and_shape(reason: Reason, dialect: Dialect) -> None:
-    answer = response(Refusal(reason), dialect, NOW, model="gpt-4o", key=KEY)
+    answer = response(Rejection(reason), dialect, NOW, model="gpt-4o", key=KEY)
     status, kind, code, anthropic_kind = SHAPES[reason]
     body = orjson.loads(answer.body)
     assert answer.status == status
@@ -46,8 +46,8 @@ def test_every_reason_has_a_message() -> None:
 
 
 def test_a_rate_tells_when_to_come_again() -> None:
-    refusal, limits, state = refused(Window("rpm", MINUTE * NS, 1), 2_499_500_000)
-    answer = response(refusal, Dialect.OPENAI, NOW + 2_499_500_000, limits=limits, state=state, model="gpt-4o")
+    rejection, limits, state = refused(Window("rpm", MINUTE * NS, 1), 2_499_500_000)
+    answer = response(rejection, Dialect.OPENAI, NOW + 2_499_500_000, limits=limits, state=state, model="gpt-4o")
     headers = dict(answer.headers)
     assert headers["retry-after"] == "58"
     assert headers["retry-after-ms"] == "57501"
@@ -63,8 +63,8 @@ def test_a_rate_tells_when_to_come_again() -> None:
 
 
 def test_a_rate_in_anthropic_words() -> None:
-    refusal, limits, state = refused(Window("rpm", MINUTE * NS, 1), NS)
-    answer = response(refusal, Dialect.ANTHROPIC, NOW + NS, limits=limits, state=state)
+    rejection, limits, state = refused(Window("rpm", MINUTE * NS, 1), NS)
+    answer = response(rejection, Dialect.ANTHROPIC, NOW + NS, limits=limits, state=state)
     headers = dict(answer.headers)
     assert (headers["retry-after"], headers["anthropic-ratelimit-requests-reset"]) == ("59", "2026-05-04T23:17:08Z")
     assert orjson.loads(answer.body)["error"]["type"] == "rate_limit_error"
@@ -80,8 +80,8 @@ def test_a_rate_in_anthropic_words() -> None:
     ],
 )
 def test_a_quota_tells_its_reset_in_the_body(window: Window, code: str, resets: int, dialect: Dialect) -> None:
-    refusal, limits, state = refused(window, NS // 2)
-    answer = response(refusal, dialect, NOW + NS // 2, limits=limits, state=state)
+    rejection, limits, state = refused(window, NS // 2)
+    answer = response(rejection, dialect, NOW + NS // 2, limits=limits, state=state)
     error = orjson.loads(answer.body)["error"]
     assert answer.status == 429
     assert (error["resets_at"], error["resets_in_seconds"]) == (1_777_936_568 + resets, resets)
@@ -92,24 +92,24 @@ def test_a_quota_tells_its_reset_in_the_body(window: Window, code: str, resets: 
 
 
 def test_a_reset_between_two_seconds_is_told_as_the_second() -> None:
-    refusal = Refusal(Reason.QUOTA, wait_ns=10 * NS + 1, window="5h")
-    error = orjson.loads(response(refusal, Dialect.OPENAI, NOW).body)["error"]
+    rejection = Rejection(Reason.QUOTA, wait_ns=10 * NS + 1, window="5h")
+    error = orjson.loads(response(rejection, Dialect.OPENAI, NOW).body)["error"]
     assert (error["resets_at"], error["resets_in_seconds"]) == (1_777_936_568 + 11, 11)
 
 
 def test_what_waiting_does_not_cure_says_nothing_of_waiting() -> None:
     for reason in (Reason.INVALID_KEY, Reason.BALANCE, Reason.MODEL, Reason.TOO_LARGE, Reason.REVOKED):
-        answer = response(Refusal(reason), Dialect.OPENAI, NOW)
+        answer = response(Rejection(reason), Dialect.OPENAI, NOW)
         assert not {"retry-after", "retry-after-ms"} & dict(answer.headers).keys()
 
 
 @pytest.mark.parametrize(("status", "kind"), [(401, "authentication_error"), (403, "permission_error")])
 def test_a_revoked_account_answers_as_configured(status: int, kind: str) -> None:
-    refusal = AccountLimits(revoked=status).access_refusal("m", NOW)
-    assert refusal is not None
-    answer = response(refusal, Dialect.ANTHROPIC, NOW)
+    rejection = AccountLimits(revoked=status).access_rejection("m", NOW)
+    assert rejection is not None
+    answer = response(rejection, Dialect.ANTHROPIC, NOW)
     assert (answer.status, orjson.loads(answer.body)["error"]["type"]) == (status, kind)
-    answer = response(refusal, Dialect.OPENAI, NOW)
+    answer = response(rejection, Dialect.OPENAI, NOW)
     assert (answer.status, orjson.loads(answer.body)["error"]["code"]) == (status, "account_deactivated")
 
 
@@ -127,19 +127,23 @@ def test_a_revoked_account_answers_as_configured(status: int, kind: str) -> None
 )
 def test_a_status_that_was_asked_for(status: int, openai: str, anthropic: str) -> None:
     for dialect, kind in ((Dialect.OPENAI, openai), (Dialect.ANTHROPIC, anthropic)):
-        answer = response(status_refusal(status), dialect, NOW)
+        answer = response(status_rejection(status), dialect, NOW)
         assert (answer.status, orjson.loads(answer.body)["error"]["type"]) == (status, kind)
         assert "retry-after" not in dict(answer.headers)
-    assert dict(response(status_refusal(status, 1500 * NS // 1000), Dialect.OPENAI, NOW).headers)["retry-after"] == "2"
+    assert (
+        dict(response(status_rejection(status, 1500 * NS // 1000), Dialect.OPENAI, NOW).headers)["retry-after"] == "2"
+    )
 
 
 def test_a_model_that_is_not_there_is_named() -> None:
-    error = orjson.loads(response(Refusal(Reason.MODEL), Dialect.OPENAI, NOW, model="o9").body)["error"]
+    error = orjson.loads(response(Rejection(Reason.MODEL), Dialect.OPENAI, NOW, model="o9").body)["error"]
     assert error["param"] == "model"
     assert "`o9`" in error["message"]
 
 
 @pytest.mark.parametrize("key", ["", "sk-abcd", "12345678", "{refusal}-{0}-long"])
 def test_no_key_is_told(key: str) -> None:
-    message = orjson.loads(response(Refusal(Reason.INVALID_KEY), Dialect.OPENAI, NOW, key=key).body)["error"]["message"]
+    message = orjson.loads(response(Rejection(Reason.INVALID_KEY), Dialect.OPENAI, NOW, key=key).body)["error"][
+        "message"
+    ]
     assert not key or key not in message
