@@ -29,7 +29,9 @@ def mapping(value: object, valid: Iterable[str], where: str) -> Mapping[str, Any
     """Return a mapping all of whose keys are valid."""
     names = list(valid)
     if not isinstance(value, Mapping):
-        raise MockConfigError(f"{where}: {value!r} is not a mapping.", hint=f"Valid keys are: {', '.join(names)}.")
+        # Not the value, which may be an API key.
+        kind = type(value).__name__
+        raise MockConfigError(f"{where}: expected a mapping, got {kind}.", hint=f"Valid keys are: {', '.join(names)}.")
     for key in value:
         known(str(key), names, "setting", where)
     return value

@@ -201,8 +201,8 @@ def test_limits_that_cannot_be_are_refused(written: object, told: str) -> None:
         ({"accounts": [{"name": "a", "key": "k"}, {"name": "b", "key": "k"}]}, "its key"),
         ({"accounts": [{"name": "a", "rpn": 3}]}, "rpm"),
         ({"others": "refused"}, "refuse"),
-        ({"others": 5}, "not a mapping"),
-        ("accounts", "not a mapping"),
+        ({"others": 5}, "expected a mapping"),
+        ("accounts", "expected a mapping"),
     ],
 )
 def test_accounts_that_cannot_be_are_refused(written: object, told: str) -> None:
