@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.bench.prometheus_callback.events import Event
 
+pytestmark = pytest.mark.background
+
 SETUP = ReplaySetup(Path(sys.executable), (Path(__file__).parent,), bare=True)
 WRONG = "wrong:Wrong"
 FEW, SOME, MANY = 150, 800, 5_000
