@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest_asyncio.fixture(scope="session")
 async def below() -> AsyncIterator[Stack]:
-    """What proxies stand on: servers that take seconds to start, and a schema for each version that takes as long."""
+    """The stack below proxies: servers and a database schema for each version, which take seconds to start."""
     async with stack(Options()) as running:
         yield running
 

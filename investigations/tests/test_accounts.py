@@ -46,7 +46,7 @@ LIMITS = {"north": {"rpm": 100, "tpm": 50_000}, "south": {"rpm": 10, "concurrent
 
 
 class Caller:
-    """What LiteLLM says of who asks."""
+    """LiteLLM's authentication of a request."""
 
     def __init__(self, key: str) -> None:
         self.user_role, self.api_key = ROLES[key], f"hash of {key}"
@@ -227,7 +227,7 @@ def test_the_environment_says_which_proxy_and_key(
     ("arguments", "code", "words"),
     [
         (("--key", "user"), WRONG_USE, "not an admin's"),
-        (("--key", "nobody"), WRONG_USE, "refuses the key"),
+        (("--key", "absent"), WRONG_USE, "refuses the key"),
         ((), WRONG_USE, "requires a key"),
     ],
 )
@@ -355,7 +355,7 @@ def test_watching_redraws_and_ends_cleanly_on_ctrl_c(server: str, *, on_terminal
         found = read_until(ours, b"worker process 4711")
         found += read_until(ours, b"worker process 4711")
         process.send_signal(signal.SIGINT)
-        # A pipe that nobody reads would hold it.
+        # A pipe without a reader would block it.
         threading.Thread(target=read_until, args=(ours, b"never", 5.0), daemon=True).start()
         _, err = process.communicate(timeout=20)
     assert process.returncode == 0
@@ -378,19 +378,19 @@ def test_the_table_fits_a_terminal_of_80_columns(server: str) -> None:
 
 def test_only_admins_may_look_and_only_full_ones_may_act(server: str) -> None:
     paths = [("GET", "/accounts"), ("GET", "/explain?model=chat"), ("GET", "/metrics")]
-    for key, status in (("nobody", 401), ("user", 403), ("viewer", 200), ("admin", 200)):
+    for key, status in (("absent", 401), ("user", 403), ("viewer", 200), ("admin", 200)):
         assert [asked(server, key, *one).status_code for one in paths] == [status] * 3
     release = ("POST", "/accounts/east/west [1]/release")
-    for key, status in (("nobody", 401), ("user", 403), ("viewer", 403), ("admin", 200)):
+    for key, status in (("absent", 401), ("user", 403), ("viewer", 403), ("admin", 200)):
         assert asked(server, key, *release).status_code == status
-    assert asked(server, "admin", "POST", "/accounts/nobody/release").status_code == 404
+    assert asked(server, "admin", "POST", "/accounts/absent/release").status_code == 404
 
 
 @pytest.mark.parametrize("name", ["a/release", "two\nlines", "ends in one\n", "what? 100 % #1"])
 def test_an_account_of_any_name_can_be_released(server: str, name: str) -> None:
     answer = asked(server, "admin", "POST", f"/accounts/{quote(name)}/release")
     assert answer.status_code == 404
-    # Nobody is called so here, but the name has come through.
+    # There is no such account, but the name arrived.
     assert repr(name) in answer.json()["detail"]["error"]
 
 

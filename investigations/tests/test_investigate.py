@@ -206,7 +206,7 @@ def test_a_new_investigation_is_written_once(tmp_path: Path, monkeypatch: pytest
         again = told(tmp_path, monkeypatch, "new", name)
         assert isinstance(again.exception, WrongUse)
     assert not (tmp_path / "investigations" / "No Name").exists()
-    # A question of somebody who writes [markup], and a file that is none: the others are listed all the same.
+    # A question with [markup], and an invalid file: the others are listed all the same.
     (place / "investigation.toml").write_text(template("mine").replace("Does it", "[Does] it"))
     (tmp_path / "investigations" / "broken").mkdir()
     (tmp_path / "investigations" / "broken" / "investigation.toml").write_text("nonsense")

@@ -96,7 +96,7 @@ def test_whoever_looks_back_further_than_there_is_time_sees_all(
 ) -> None:
     assert cli(["journal", "stats", file, "--since", ago, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["total"]["requests"] == 100
-    # Before the server is asked, its moment has to be one.
+    # The duration is checked before the server is reached.
     assert cli(["journal", "stats", "postgresql://me@127.0.0.1:9/x", "--since", ago]) == 3
 
 
@@ -319,6 +319,6 @@ def test_who_has_read_enough_may_go(file: str) -> None:
     ) as exporting:
         assert exporting.stdout is not None
         assert exporting.stderr is not None
-        # Before it has written anything: then its first row finds nobody.
+        # Before it has written anything: then its first record has no reader.
         exporting.stdout.close()
         assert exporting.stderr.read() == b""

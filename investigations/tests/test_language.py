@@ -33,6 +33,12 @@ FOLDERS = (
     "mock_llm/evenkeel_mock",
     PLUGIN,
 )
+TESTS = [
+    path
+    for folder in ("investigations", "loadtest", "mock_llm", "plugin")
+    for path in sorted((ROOT / folder / "tests").rglob("*.py"))
+    if path != Path(__file__)
+]
 MODULES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
 # A docstring begins with what a function does or what a thing is.
@@ -96,16 +102,20 @@ def forbidden_words(name: str, forbidden: re.Pattern[str] = FORBIDDEN_WORDS) -> 
     return [word for word in words if forbidden.fullmatch(word.lower())]
 
 
-def mistakes(name: str, source: str) -> Iterator[str]:
-    """Yield what is wrong with the language of a module, each with its line."""
-    tree = ast.parse(source)
-    for line, text in docstrings(tree):
+def mistakes_of_texts(source: str) -> Iterator[str]:
+    """Yield what is wrong with the docstrings, comments and strings of a module, each with its line."""
+    for line, text in docstrings(ast.parse(source)):
         if match := FORBIDDEN_OPENING.match(text):
             yield f"{line}: a docstring begins with {match[0]!r}"
     for line, text in texts(source):
         if match := FORBIDDEN_PHRASES.search(text):
             yield f"{line}: {match[0]!r} in {text.strip()[:60]!r}"
-    for line, given in ((0, name), *names(tree)):
+
+
+def mistakes(name: str, source: str) -> Iterator[str]:
+    """Yield what is wrong with the language of a module, each with its line."""
+    yield from mistakes_of_texts(source)
+    for line, given in ((0, name), *names(ast.parse(source))):
         if given.strip("_") in FORBIDDEN_NAMES:
             yield f"{line}: the name {given}"
         for word in forbidden_words(given):
@@ -115,6 +125,12 @@ def mistakes(name: str, source: str) -> Iterator[str]:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_language_of_a_module_is_plain(path: Path) -> None:
     listed = list(mistakes(path.stem, path.read_text()))
+    assert not listed, "\n".join(listed)
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_texts_of_a_test_are_plain(path: Path) -> None:
+    listed = list(mistakes_of_texts(path.read_text()))
     assert not listed, "\n".join(listed)
 
 

@@ -119,7 +119,7 @@ THERE = ("--host", "http://127.0.0.1:1")
         ((*THERE, "--rate", "5"), 2, "no --rate"),
         ((*THERE, "--users", "0"), 2, "above zero"),
         ((*THERE, "--requests", "many"), 2, "--requests: 'many'"),
-        ((*THERE, "--user-mode", "nobody"), 2, "nobody"),
+        ((*THERE, "--user-mode", "absent"), 2, "absent"),
         ((*THERE, "--cv", "2"), 2, "closed arrivals have no --cv"),
         ((*THERE, "--arrivals", "poisson", "--rate", "5", "--trace", "x"), 2, "poisson arrivals have no --trace"),
         ((*THERE, "--arrivals", "gamma", "--rate", "5", "--cv", "1e200"), 2, "--cv"),

@@ -89,7 +89,7 @@ def check_schedule(folder: Path) -> None:
     (step,) = summarise(folder).steps
     assert step.expected == len(found)
     assert [record["number"] for record in found] == list(range(len(found)))
-    # One start for all: when requests were due is one schedule, whoever sent them.
+    # One start for all: when requests were due is one schedule, over all processes.
     intended = [record["intended_ns"] for record in found]
     assert intended == sorted(intended)
     assert step.limited == () or all("late" in why for why in step.limited)

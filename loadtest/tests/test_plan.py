@@ -38,7 +38,7 @@ def test_requests_per_user_say_how_many_there_are() -> None:
 
 def test_a_duration_replaces_the_usual_number() -> None:
     assert plan("chat", 5, "run", {"duration": 3.0}).requests is None
-    # Then it is ids that change after so many requests, and nothing ends.
+    # With a duration, the ids change after ten requests, and the load does not end.
     assert plan("chat", 5, "run", {"duration": 3.0, "requests_per_user": 10}).requests is None
     given = {"arrivals": "constant", "rate": 100.0, "duration": 3.0}
     assert plan("mixed", 5, "run", given).expected == 300
@@ -67,7 +67,7 @@ def test_users_send_as_much_as_their_weights_say() -> None:
         ({"user_mode": "created", "duration": 3.0}, "an unknown number of created users"),
         ({"models": "gpt-4o=x"}, "no model with a weight"),
         ({"models": "=2"}, "has an empty name"),
-        ({"user_mode": "nobody"}, "there is no 'nobody'"),
+        ({"user_mode": "absent"}, "there is no 'absent'"),
         ({"weights": "1,2"}, "are for open loads"),
         ({"weights": "1,2", "arrivals": "constant", "rate": 1.0, "user_mode": "random"}, "are for open loads"),
         ({"weights": "1,2", "arrivals": "constant", "rate": 1.0}, "There are 2 --weights for 10 users"),

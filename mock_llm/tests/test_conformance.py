@@ -199,7 +199,7 @@ async def test_errors_are_those_that_the_clients_know(url: str) -> None:
         (good.anthropic.messages.create, anthropic.BadRequestError),
     ):
         with pytest.raises(error):
-            call(model="gpt-4o", messages=[{"role": "nobody", "content": "x"}], max_tokens=4)
+            call(model="gpt-4o", messages=[{"role": "absent", "content": "x"}], max_tokens=4)
     overloaded = {"x-mock-fault": "status=529"}
     with pytest.raises(anthropic.InternalServerError) as struck:
         good.anthropic.messages.create(**asked, max_tokens=4, extra_headers=overloaded)

@@ -1,4 +1,4 @@
-"""What once broke it: each of these was found by somebody who tried to."""
+"""Attacks that once broke the mock."""
 
 from __future__ import annotations
 

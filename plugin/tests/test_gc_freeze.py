@@ -1,4 +1,4 @@
-"""What is frozen, when, and that it is never looked at again."""
+"""Frozen objects: which and when, and that no collection visits them again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Fake:
-    """A collector that collects when it is told to."""
+    """A garbage collector that collects on demand."""
 
     def __init__(self) -> None:
         self.callbacks: list[Callable[[str, Mapping[str, int]], None]] = []

@@ -1,4 +1,4 @@
-"""What a proxy's YAML names. LiteLLM itself is not imported here; see investigations/tests/plugin."""
+"""The callbacks that a proxy's YAML names. LiteLLM itself is not imported here; see investigations/tests/plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of the proxy that runs in this process."""
+"""Facts about the proxy in this process."""
 
 from __future__ import annotations
 

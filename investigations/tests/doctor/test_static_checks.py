@@ -375,7 +375,7 @@ def test_invalid_plugin_settings_are_an_error_for_every_callback(callback: str, 
     assert level == "error"
     assert words in what
     assert not of("rotation", findings) + of("journal", findings)
-    # Nobody reads it.
+    # The setting is not read.
     assert of("settings", examined(f"evenkeel: {{{written}}}")) == []
     assert of("settings", examined(text.replace(written, "")))[0][0] == "ok"
 

@@ -92,7 +92,7 @@ class Rig:
 
     @property
     def errors(self) -> Mapping[str, int]:
-        """What has gone wrong in the plugin itself."""
+        """Errors of the plugin itself."""
         return self.rotation._errors.counts
 
     @property
@@ -140,7 +140,7 @@ class Rig:
         return Counter(line["account"] for line in await self.journal())
 
     async def fails(self, **faults: str) -> None:
-        """Let accounts fail from now on."""
+        """Make accounts fail from now on."""
         lines = [{"at": 0, "for": 600, "account": name, "fault": fault} for name, fault in faults.items()]
         (await self.client.post("/_mock/faults", json=lines)).raise_for_status()
 

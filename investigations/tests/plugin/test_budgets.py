@@ -287,7 +287,7 @@ async def test_what_is_wrong_is_told_by_its_reason_and_nothing_else(
 
 
 def silent(caplog: pytest.LogCaptureFixture, url: str, *secrets: str) -> None:
-    """Be sure that no line tells an id or anything of the address."""
+    """Check that no line has an id or a part of the address."""
     parts = urlsplit(url)
     never = (url, parts.password or url, f"{parts.hostname}:{parts.port}", str(parts.port), *secrets)
     for record in caplog.records:
@@ -313,7 +313,7 @@ async def test_a_password_that_was_rotated_is_read_anew(server: Postgres, make: 
 
 @contextlib.asynccontextmanager
 async def strict_pooler(url: str, refused: bytes) -> AsyncIterator[str]:
-    """A gate before a server that lets nobody in who sets something for a session, as PgBouncer does."""
+    """A gate before a server that rejects session settings, like PgBouncer."""
     parts = urlsplit(url)
 
     async def pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
@@ -358,9 +358,9 @@ async def test_behind_a_pooler_that_an_address_names_nothing_is_set_for_a_sessio
 async def test_behind_a_pooler_that_refuses_what_is_set_for_a_session(server: Postgres) -> None:
     async with strict_pooler(server.url, b"default_transaction_read_only") as url:
         tables = PostgresBudgets(lambda: url, time.time)
-        found = await tables.fetch([(BudgetEntity.TEAM, "t"), (BudgetEntity.TEAM, "nobody")])
+        found = await tables.fetch([(BudgetEntity.TEAM, "t"), (BudgetEntity.TEAM, "absent")])
         assert found[BudgetEntity.TEAM, "t"].spend == 3.0
-        assert not found[BudgetEntity.TEAM, "nobody"].exists
+        assert not found[BudgetEntity.TEAM, "absent"].exists
         # It still cannot hold the server up.
         holder = await asyncpg.connect(server.url)
         async with holder.transaction():
@@ -466,8 +466,8 @@ def sharing(cache: str) -> dict[str, Any]:
 
 
 async def connected(budgets: BudgetCache) -> BudgetCache:
-    """Let it connect to the cache, for which nobody waits."""
-    await known(budgets, BudgetEntity.PROVIDER, "nobody")
+    """Wait until it is connected to the cache."""
+    await known(budgets, BudgetEntity.PROVIDER, "absent")
     await known(budgets, BudgetEntity.KEY, "first")
     await asyncio.sleep(0.2)
     return budgets
@@ -476,12 +476,12 @@ async def connected(budgets: BudgetCache) -> BudgetCache:
 async def test_what_one_worker_has_looked_up_another_need_not(cache: str, make: Callable[..., BudgetCache]) -> None:
     one, other = await connected(make(**sharing(cache))), await connected(make(**sharing(cache)))
     assert (await known(one, BudgetEntity.TEAM, "t")).source is Source.POSTGRES
-    assert not (await known(one, BudgetEntity.TEAM, "nobody")).exists
+    assert not (await known(one, BudgetEntity.TEAM, "absent")).exists
     before = other.counts(time.time()).statements
     found = await known(other, BudgetEntity.TEAM, "t")
     assert (found.source, found.spend, found.alias) == (Source.REDIS, 3.0, "ours")
     assert found.as_of == one.get(BudgetEntity.TEAM, "t", time.time()).as_of
-    assert not (await known(other, BudgetEntity.TEAM, "nobody")).exists
+    assert not (await known(other, BudgetEntity.TEAM, "absent")).exists
     assert other.counts(time.time()).statements == before
     async with Redis.from_url(cache) as client:
         assert 0 < await client.pttl("evenkeel:budget:team:t") <= 4000

@@ -1,4 +1,4 @@
-"""What is lost of two thousand rows a second when a worker ends, or is killed. Slow: a minute each."""
+"""Losses of two thousand records a second when a worker ends or is killed. Slow: a minute each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ with open(sys.argv[2], "r+b") as file:
     while not ends:
         due = int((time.perf_counter() - began) * {RATE})
         while number < due:
-            # Counted first: a row that was offered is never one that nobody knows of.
+            # Counted first, so that a killed worker never has more records than were counted.
             number += 1
             struct.pack_into("q", offered, 0, number)
             journal.append(one)

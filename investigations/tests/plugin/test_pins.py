@@ -108,7 +108,7 @@ async def test_a_dropped_account_loses_its_pins_and_nobody_else_does(pins: Sessi
     await pins.put("moved", "a", MINUTE, only_if_absent=True)
     await pins.put("moved", "b", MINUTE, only_if_absent=False)
     await pins.drop_account("a")
-    await pins.drop_account("nobody")
+    await pins.drop_account("absent")
     assert [await pins.get(key) for key in ("a0", "a699", "b", "moved")] == [None, None, "b", "b"]
     assert await pins.put("a0", "a", MINUTE, only_if_absent=True) == "a"
 

@@ -28,7 +28,7 @@ ANTHROPIC = ("messages dispatch", "messages adispatch")
 
 @pytest.fixture(scope="module")
 async def seen(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
-    """What the catalog finds with no callback, with one that has all hooks, and with each of ours."""
+    """LiteLLM's catalog without a callback, with a callback that has all hooks, and with each of ours."""
     python = await python_of(VERSION, log_folder() / "setup.log")
     child = await asyncio.create_subprocess_exec(
         python,

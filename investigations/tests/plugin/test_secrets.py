@@ -1,4 +1,4 @@
-"""Whatever happens, no key is told: not in logs, not in errors, not in anything that the rotation keeps."""
+"""No key appears in logs, errors or the state of the rotation."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def deployments(rig: Rig, **about: Any) -> list[Any]:
 
 
 async def ask(rig: Rig, **request: Any) -> str:
-    """Ask, and return what the client is told if it goes wrong."""
+    """Send a request, and return the client's error."""
     told = {
         # What custom authentication may leave there.
         "metadata": {"user_api_key": CLIENT, "session_id": "s"},
@@ -87,7 +87,7 @@ async def ask(rig: Rig, **request: Any) -> str:
 
 @pytest.fixture
 async def known(rig: Rig) -> AsyncIterator[None]:
-    """Let the provider know the keys for a while."""
+    """Make the keys valid for a while."""
     accounts = [{"name": name, "key": key} for name, key in KEYS.items()]
     (await rig.client.post("/_mock/accounts", json=accounts)).raise_for_status()
     yield
@@ -167,10 +167,10 @@ def test_an_account_that_is_called_like_a_key_is_told_once_and_never_shown(
 ) -> None:
     listed = deployments(rig)
     listed[0]["model_info"]["account"] = "sk-hush-hush"
-    rig.start(listed, rotation={"accounts": {"sk-hush-hush": {"weight": 2}, "nobody": {"weight": 2}}})
+    rig.start(listed, rotation={"accounts": {"sk-hush-hush": {"weight": 2}, "absent": {"weight": 2}}})
     told = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert len([one for one in told if "looks like a key" in one]) == 1
-    assert len([one for one in told if "accounts.nobody" in one]) == 1
+    assert len([one for one in told if "accounts.absent" in one]) == 1
     assert "hush" not in "".join(told)
     ours = [one for one in kept(rig.rotation, set()) if type(one).__module__.startswith("litellm_evenkeel")]
     assert not [one for one in ours if "hush" in repr(one)]

@@ -1,4 +1,4 @@
-"""What a report says about a profile."""
+"""The profile section of a report."""
 
 from __future__ import annotations
 

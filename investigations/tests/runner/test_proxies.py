@@ -43,7 +43,7 @@ SHORT = Investigation.model_validate(
 
 
 class Enough(Exception):
-    """Somebody has stopped it."""
+    """The session was stopped."""
 
 
 class Listening:
@@ -78,7 +78,7 @@ async def test_two_proxies_meet_and_go_on_where_they_were_stopped(tmp_path: Path
         assert run.figures["cpu_ms"] > 1
         assert run.operations
         assert 0 < run.provider < 0.5
-        # Who asks is known already.
+        # The key is known already.
         assert run.operations.get("LiteLLM_VerificationToken.findUnique", 0) == 0
         # Of the arm with a file.
         assert run.figures.get("journal_locked") == (0.0 if run.arm == "on" else None)

@@ -197,7 +197,7 @@ def test_runs_of_a_subject_that_is_not_warm_do_not_count(tmp_path: Path, monkeyp
     @contextlib.asynccontextmanager
     async def cold(_: str, warm_up: WarmUp, *__: object, measured: bool, **___: object) -> AsyncIterator[Subjects]:
         assert measured
-        warm_up.costs["slower"] = [90.0, 60.0, 50.0]  # and nobody tells what its runs cost, so it stays so
+        warm_up.costs["slower"] = [90.0, 60.0, 50.0]  # its runs have no CPU time, so it never gets warm
         yield lambda meeting: contextlib.nullcontext({name: Target(name, name, "", "", "") for name in meeting.arms})
 
     monkeypatch.setattr("evenkeel_lab.runner.session.subjects", cold)

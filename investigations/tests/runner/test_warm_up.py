@@ -92,7 +92,7 @@ def test_runs_warm_up_what_the_windows_have_not(tmp_path: Path) -> None:
     wanted: Investigation = read(folder)
     warm_up = WarmUp(wanted, Store(tmp_path), Event(), {"off": [90.0, 60.0, 50.0]})
     assert not warm_up.is_warm("off")
-    assert warm_up.is_warm("direct")  # nobody counts what it costs
+    assert warm_up.is_warm("direct")  # it has no CPU time
     for cost in (41.0, 40.0):
         warm_up.note([("off", Run("off", 0, 1.0, 10, {"cpu_ms": cost}))])
         assert not warm_up.is_warm("off")

@@ -1,4 +1,4 @@
-"""What the demonstration says about its requests."""
+"""Output of the demonstration's requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written is written in two places, and goes away when it should."""
+"""The two folders of the lab, and their removal."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def rows(path: Path) -> list[RequestRecord]:
 
 
 async def asked(proxy: Proxy, number: int, **told: Any) -> list[int]:
-    """Ask so many times, some at once; return the statuses."""
+    """Send `number` requests, some at the same time, and return the statuses."""
     left, statuses = iter(range(number)), []
 
     async def ask(sender: httpx.AsyncClient) -> None:
@@ -86,7 +86,7 @@ async def test_every_request_has_a_record_whatever_its_outcome(below: Stack) -> 
         path = file_of(proxy)
         await asked(proxy, REQUESTS)
         await asked(proxy, 20, stream=True)
-        assert set(await asked(proxy, 5, model="nobody")) == {400}
+        assert set(await asked(proxy, 5, model="absent")) == {400}
         async with client(proxy) as sender:
             stranger = {"Authorization": "Bearer sk-not-mine"}
             answer = await sender.post(
@@ -114,7 +114,7 @@ async def test_every_request_has_a_record_whatever_its_outcome(below: Stack) -> 
 
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_a_proxy_that_is_stopped_loses_no_record(below: Stack, tmp_path: Path, workers: int) -> None:
-    # So long that only its end can have written them.
+    # Only the end of the proxy can write records with this interval.
     settings = {"evenkeel": {"journal": {"flush_interval": 600}}}
     async with below.proxy(ProxySpec(journal=Journal.SQLITE, workers=workers, settings=settings)) as proxy:
         path = file_of(proxy)

@@ -1,4 +1,4 @@
-"""What may be left out of LiteLLM's callback, on one that has as much of it as matters."""
+"""Patches of LiteLLM's callback, on a double with the patched parts."""
 
 from __future__ import annotations
 

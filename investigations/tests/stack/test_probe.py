@@ -1,4 +1,4 @@
-"""What is laid beside a measured proxy, in a server as a proxy is one."""
+"""The probe of a measured proxy, in a small server."""
 
 from __future__ import annotations
 

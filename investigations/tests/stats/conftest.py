@@ -19,7 +19,7 @@ START_NS = 1_800_000_000_000_000_000
 
 
 def write_run(folder: Path, *, ms: int = 50, requests: int = 60, failed: int = 0) -> None:
-    """Write down a run whose requests take so long, and of which the last ones fail."""
+    """Write the records of a run with these latencies, and with failures at its end."""
     folder.mkdir(parents=True)
     recorder = Recorder(folder)
     for number in range(requests):

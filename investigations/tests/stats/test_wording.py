@@ -1,4 +1,4 @@
-"""How verdicts are said: in plain words, none of which claims more than the verdict does."""
+"""Texts of verdicts claim no more than the verdict."""
 
 from __future__ import annotations
 

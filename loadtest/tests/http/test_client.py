@@ -1,4 +1,4 @@
-"""What the client makes of answers, good ones and bad ones, from a server that says exactly what it is told to."""
+"""Outcomes of good and bad answers, from a server with scripted answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a watched proxy used, as it lies in a folder."""
+"""Samples of a watched proxy in a folder."""
 
 from __future__ import annotations
 

@@ -22,7 +22,10 @@ def test_the_nearest_name_is_the_cure() -> None:
         (lambda: fields.mapping({"rpn": 1}, ("rpm",), "here"), "here: there is no setting 'rpn'. Did you mean 'rpm'?"),
         (lambda: fields.mapping({5: 1}, ("rpm",), "here"), "here: there is no setting '5'. Valid are: rpm."),
         (lambda: fields.mapping([], ("rpm",), "here"), "here: expected a mapping, got list. Valid keys are: rpm."),
-        (lambda: fields.mapping("sk-secret", ("rpm",), "here"), "here: expected a mapping, got str. Valid keys are: rpm."),
+        (
+            lambda: fields.mapping("sk-secret", ("rpm",), "here"),
+            "here: expected a mapping, got str. Valid keys are: rpm.",
+        ),
         (lambda: fields.text(" ", "here"), "here: ' ' is not a text. Put it in quotes."),
         (lambda: fields.number("x", "here"), "here: 'x' is not a number. Write a number of at least 0."),
         (

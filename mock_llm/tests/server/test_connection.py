@@ -19,7 +19,7 @@ OPEN = b"POST /say?what=this HTTP/1.1\r\nhost: a\r\n"
 
 
 class Handler:
-    """Answers with what it was sent; `/later` when it is told to."""
+    """A server that echoes requests; those to `/later` on demand."""
 
     def __init__(self) -> None:
         self.later: list[Exchange] = []

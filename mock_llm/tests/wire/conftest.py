@@ -45,7 +45,7 @@ CLIENTS = {client: Later(client) for client in ("openai", "anthropic")}
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Give the tests of this folder what is loaded later; whoever else imports the clients gets the real ones."""
+    """Provide clients that are loaded lazily to the tests of this folder."""
     given = {name: client for name, client in CLIENTS.items() if name not in sys.modules}
     sys.modules.update(given)
     try:

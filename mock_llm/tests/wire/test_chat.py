@@ -247,7 +247,7 @@ def user(**fields: object) -> dict[str, object]:
         (user(tool_choice="required"), "tool_choice", "invalid_value"),
         (user(tools=[TOOL], tool_choice="sometimes"), "tool_choice", "invalid_value"),
         (
-            user(tools=[TOOL], tool_choice={"type": "function", "function": {"name": "nobody"}}),
+            user(tools=[TOOL], tool_choice={"type": "function", "function": {"name": "absent"}}),
             "tool_choice",
             "invalid_value",
         ),

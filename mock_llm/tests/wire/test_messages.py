@@ -175,7 +175,7 @@ def test_tokens_are_counted_as_they_are_billed(
         ({"tools": {"a": 1}}, "tools"),
         ({"tools": [{"name": "a"}]}, "tools.0.input_schema"),
         ({"tools": [TOOL], "tool_choice": "any"}, "tool_choice.type"),
-        ({"tools": [TOOL], "tool_choice": {"type": "tool", "name": "nobody"}}, "tool_choice"),
+        ({"tools": [TOOL], "tool_choice": {"type": "tool", "name": "absent"}}, "tool_choice"),
         ({"output_config": {"format": {"type": "xml"}}}, "output_config.format"),
     ],
 )

@@ -20,7 +20,7 @@ def test_openai_retrieves_one(openai_client: openai.OpenAI, provider: Provider, 
     found = openai_client.models.retrieve("keel-1")
     assert found == strict.read(openai.types.Model, provider.written[0])
     with pytest.raises(openai.NotFoundError) as refused:
-        openai_client.models.retrieve("nobody")
+        openai_client.models.retrieve("absent")
     assert refused.value.code == "model_not_found"
 
 
@@ -41,7 +41,7 @@ def test_anthropic_retrieves_one(
     found = anthropic_client.models.retrieve("keel-1")
     assert found == strict.read(anthropic.types.ModelInfo, provider.written[0])
     with pytest.raises(anthropic.NotFoundError):
-        anthropic_client.models.retrieve("nobody")
+        anthropic_client.models.retrieve("absent")
 
 
 def test_no_models_are_a_list_too() -> None:

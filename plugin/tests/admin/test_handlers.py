@@ -1,4 +1,4 @@
-"""What operators may ask: every answer, and every refusal with its hint."""
+"""Admin routes: every answer, and every error with its hint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from litellm_evenkeel.rotation.settings import RotationSettings
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-SECRET = "sk-a-secret-that-nobody-may-see"
+SECRET = "sk-a-secret-that-must-not-appear"
 CLIENT = "hash-of-a-key"
 
 

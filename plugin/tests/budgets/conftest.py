@@ -24,7 +24,7 @@ PATIENCE = 0.05
 
 
 class Server:
-    """What has budgets: it may be made to fail, or to say nothing."""
+    """A budget source that can be made to fail, or to have no budgets."""
 
     def __init__(self, clock: Callable[[], float], source: Source, *, is_final: bool) -> None:
         self.rows: dict[Entity, tuple[float | None, float]] = {}
@@ -128,11 +128,11 @@ class World:
         return self.budgets.get(kind, who, self.now)
 
     async def settle(self) -> None:
-        """Wait until nobody is asked about any more."""
+        """Wait until no lookup is in flight."""
         async with asyncio.timeout(20):
             while self.loader.waiting:
                 await asyncio.sleep(0)
-        # What is told to others comes after.
+        # Updates of listeners come after that.
         for _ in range(10):
             await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""What is known of a budget, and which of two words on it counts."""
+"""Observations of a budget, and which of two is valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of budgets at once, and what is looked up meanwhile."""
+"""Cached budgets are returned at once, and looked up in the background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order: what is told is what was last learned, and asked for when it is due."""
+"""Any order of events: the cache returns the last observation, and looks up budgets when they are due."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ entities = st.tuples(st.sampled_from([BudgetEntity.TEAM, BudgetEntity.USER]), st
 
 
 class Desk:
-    """A loader that answers when it is told to."""
+    """A loader that answers on demand."""
 
     statements = waiting = rejected = 0
 

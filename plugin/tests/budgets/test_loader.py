@@ -1,4 +1,4 @@
-"""How servers are asked: together, one question at a time, and not at all while they fail."""
+"""Lookups are batched, one query at a time, and skipped while a server fails."""
 
 from __future__ import annotations
 
@@ -155,15 +155,15 @@ async def test_what_others_know_is_not_asked_again_and_what_is_learned_is_told_t
     world = make_world(is_shared=True)
     world.shared.stored[TEAM] = Budget(world.now - 5.0, Source.REDIS, maximum=9.0, spend=1.0, never_resets=True)
     world.database.rows[BudgetEntity.USER, "u"] = (5.0, 0.0)
-    for entity in (TEAM, (BudgetEntity.USER, "u"), (BudgetEntity.USER, "nobody")):
+    for entity in (TEAM, (BudgetEntity.USER, "u"), (BudgetEntity.USER, "absent")):
         world.get(*entity)
     await world.settle()
-    assert world.database.asked == [[(BudgetEntity.USER, "u"), (BudgetEntity.USER, "nobody")]]
+    assert world.database.asked == [[(BudgetEntity.USER, "u"), (BudgetEntity.USER, "absent")]]
     found = world.get(*TEAM)
     assert found is not None
     assert (found.source, found.as_of) == (Source.REDIS, world.now - 5.0)
     assert world.shared.stored[BudgetEntity.USER, "u"].maximum == 5.0
-    assert not world.shared.stored[BudgetEntity.USER, "nobody"].exists
+    assert not world.shared.stored[BudgetEntity.USER, "absent"].exists
 
 
 async def test_a_cache_that_fails_costs_nothing_but_itself(make_world: Callable[..., World]) -> None:
@@ -192,7 +192,7 @@ async def test_a_cache_that_is_not_connected_yet_is_passed_by(make_world: Callab
 async def test_while_the_database_fails_others_still_know(make_world: Callable[..., World]) -> None:
     world = make_world(is_shared=True)
     world.database.error = ConnectionRefusedError()
-    world.get(BudgetEntity.USER, "nobody-else-knows")
+    world.get(BudgetEntity.USER, "unknown-to-others")
     await until(lambda: len(world.database.asked) > FAILURE_THRESHOLD)
     world.shared.stored[TEAM] = Budget(world.now, Source.REDIS, maximum=9.0, spend=1.0, never_resets=True)
     world.get(*TEAM)

@@ -1,4 +1,4 @@
-"""Whatever a server does: one question at a time, nobody in it twice, and everybody answered in the end."""
+"""Any behaviour of a server: one query at a time, no entity in it twice, and an answer for each in the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the proxy's own memory tells of budgets. Rows are as LiteLLM 1.106 keeps them."""
+"""Budgets from the proxy's own caches. Rows have the form of LiteLLM 1.106."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How budgets are written for other workers, and that nothing else is taken for one."""
+"""Budgets in Redis for other workers, and values that are none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request's metadata tells of budgets, and what it leaves open."""
+"""Budgets in a request's metadata, and those that are missing there."""
 
 from __future__ import annotations
 

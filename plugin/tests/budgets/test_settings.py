@@ -1,4 +1,4 @@
-"""What operators may write about budgets."""
+"""Settings of budgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why lookups fail, and what is told of it: nothing that names anybody."""
+"""Reasons of failed lookups, without the names of entities."""
 
 from __future__ import annotations
 

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
         WindowRequest,
     )
 
-# Who has lacked a slot within so many seconds still does.
+# A worker that lacked a slot within this number of seconds still does.
 HUNGRY = 0.5
 
 
 @dataclass(slots=True)
 class Known:
-    """What a provider has said last."""
+    """The last limit reading of a provider."""
 
     left: float
     since: float
@@ -42,7 +42,7 @@ class Known:
 
 @dataclass(slots=True)
 class Tally:
-    """What is counted of one window."""
+    """Usage of one quota window."""
 
     parts: dict[int, float] = field(default_factory=dict)
     known: Known | None = None
@@ -125,12 +125,12 @@ class Tally:
 
 @dataclass(slots=True)
 class Account:
-    """What is counted of one side."""
+    """Usage of one scope."""
 
     windows: dict[str, Tally] = field(default_factory=dict)
     slots: dict[str, tuple[int, float]] = field(default_factory=dict)
     queue: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Who has no slot: since when, and when that was last said."""
+    """Workers without a slot: since when, and when they last reported it."""
 
 
 class MemoryStore:
@@ -167,10 +167,10 @@ class MemoryStore:
         self._epoch, self._opens = "", 0.0
 
     async def drop(self) -> None:
-        """Have no connections."""
+        """Do nothing: there are no connections."""
 
     async def close(self) -> None:
-        """Have nothing to let go of."""
+        """Do nothing: there is nothing to release."""
 
     def _side(self, call: LeaseRequest, ask: ScopeRequest, now: float) -> ScopeGrant:
         account = self.sides.setdefault(ask.key, Account())

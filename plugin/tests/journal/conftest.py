@@ -42,7 +42,7 @@ def _made(number: int, writer: int = 1, **told: Any) -> RequestRecord:
 
 
 class Shelf:
-    """A store in memory, which fails as it is told to."""
+    """A store in memory that can be made to fail."""
 
     name = "shelf"
 

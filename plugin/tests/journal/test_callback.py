@@ -145,7 +145,7 @@ class Errors(ModuleType):
 
 @pytest.fixture
 def turned_away(rig: Rig, monkeypatch: pytest.MonkeyPatch, authenticated: Any) -> Turned:
-    """LiteLLM's own way from an error of its authentication to the client's status; callbacks are told on that way."""
+    """LiteLLM's own path from an authentication error to the client's status, which calls the callbacks."""
     from litellm.proxy._types import ProxyException  # noqa: PLC0415 - as above
     from litellm.proxy.auth.auth_exception_handler import UserAPIKeyAuthExceptionHandler as Handler  # noqa: PLC0415
 
@@ -161,7 +161,7 @@ def turned_away(rig: Rig, monkeypatch: pytest.MonkeyPatch, authenticated: Any) -
     server.general_settings = {}  # type: ignore[attr-defined]
     server.proxy_logging_obj = SimpleNamespace(post_call_failure_hook=hook)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, server.__name__, server)
-    # It is asked for its kinds of errors, and LiteLLM 1.100 asks of which of them an error is.
+    # LiteLLM reads its error classes, and LiteLLM 1.100 checks errors against them.
     prisma, errors = MagicMock(errors=Errors("prisma.errors")), Errors("prisma.engine.errors")
     for name, module in (("prisma", prisma), ("prisma.engine", MagicMock()), ("prisma.engine.errors", errors)):
         monkeypatch.setitem(sys.modules, name, module)

@@ -1,4 +1,4 @@
-"""What LiteLLM tells, as rows. The shapes are those that were seen in a running proxy."""
+"""LiteLLM's events as records. Their forms are those of a running proxy."""
 
 from __future__ import annotations
 

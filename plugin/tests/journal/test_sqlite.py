@@ -68,7 +68,7 @@ def test_a_file_that_another_has_locked_is_told_and_written_later(tmp_path: Path
     other.execute("COMMIT")
     other.close()
     assert store.write([made(2)]) == 1
-    # The one that came too early, not those that found nobody there.
+    # Only the write during the lock counts.
     assert store.locked == 1
     store.close()
 

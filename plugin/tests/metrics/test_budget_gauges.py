@@ -58,8 +58,8 @@ def test_hours_go_by_and_what_is_over_is_not_known(world: World) -> None:
 def test_who_was_let_go_is_told_as_not_there(world: World) -> None:
     world.show(None)
     assert world.gauges.touch(BudgetEntity.TEAM, "t", world.now)
-    # Of whom nothing was shown, nothing is missing.
-    assert world.gauges.touch(BudgetEntity.TEAM, "somebody", world.now)
+    # An entity without gauges has nothing to remove.
+    assert world.gauges.touch(BudgetEntity.TEAM, "absent", world.now)
     world.remaining.expire(world.now + 1, world.now + 1)
     assert world.value(NAMES[0]) is None
     assert not world.gauges.touch(BudgetEntity.TEAM, "t", world.now)

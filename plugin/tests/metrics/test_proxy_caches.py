@@ -1,4 +1,4 @@
-"""What the running proxy has in memory is read from LiteLLM's own caches, whatever parts they have."""
+"""The running proxy's memory is read from LiteLLM's own caches, whatever parts they have."""
 
 from __future__ import annotations
 

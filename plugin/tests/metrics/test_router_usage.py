@@ -1,4 +1,4 @@
-"""What the router says is left: asked for beside the events, seldom, and shown for all who used a group."""
+"""Remaining limits by the router: read rarely and outside of events, and shown for all users of a group."""
 
 from __future__ import annotations
 

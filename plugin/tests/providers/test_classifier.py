@@ -1,4 +1,4 @@
-"""What failed responses mean: real shapes first, then whatever else may come."""
+"""Classification of failed responses: real ones first, then arbitrary ones."""
 
 from __future__ import annotations
 

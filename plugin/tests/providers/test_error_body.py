@@ -1,4 +1,4 @@
-"""What bodies say, however they are wrapped."""
+"""Error bodies in all kinds of wrappers."""
 
 from __future__ import annotations
 

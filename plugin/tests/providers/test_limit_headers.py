@@ -1,4 +1,4 @@
-"""What headers say about limits."""
+"""Limit readings of response headers."""
 
 from __future__ import annotations
 

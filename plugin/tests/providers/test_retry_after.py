@@ -1,4 +1,4 @@
-"""How long until a limit resets, and who is believed where several say so."""
+"""The time until a limit resets, and the precedence of several sources."""
 
 from __future__ import annotations
 

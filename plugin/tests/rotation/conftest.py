@@ -66,7 +66,7 @@ class World:
         return found
 
     def used(self, candidates: CandidateSet, number: int, usage: Usage = SINGLE_REQUEST) -> Counter[str]:
-        """Return who answers so many requests, each of which ends at once."""
+        """Return the accounts of `count` requests, each of which ends at once."""
         found: Counter[str] = Counter()
         for _ in range(number):
             pick = self.pick(candidates, PickRequest(usage))
@@ -81,7 +81,7 @@ class World:
         seconds: float | None = 10.0,
         kind: FailureKind = FailureKind.RATE_LIMIT,
     ) -> None:
-        """Let a request fail at an account."""
+        """Make a request fail at an account."""
         deployment = next(one for one in candidates.deployments if one.spec.id == name)
         tried = frozenset(one.spec.id for one in candidates.deployments if one is not deployment)
         reservation = self.pick(candidates, PickRequest(preferred_account=name, excluded=tried)).reservation

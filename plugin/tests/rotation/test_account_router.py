@@ -289,7 +289,7 @@ async def test_a_request_without_anything_known_of_it_is_chosen_for(world: World
 
 
 class Stream:
-    """What LiteLLM returns for a stream, and the logging object that it made for the request before."""
+    """LiteLLM's result of a stream, with the logging object of the request."""
 
     def __init__(self, headers: dict[str, str] | None = None) -> None:
         self.logging_obj = SimpleNamespace(model_call_details={})

@@ -32,7 +32,7 @@ class Stream:
 
 
 class Rig:
-    """Attempts, and what is told of their ends."""
+    """Attempts, and the events of their ends."""
 
     def __init__(self, world: World) -> None:
         self.world = world

@@ -64,7 +64,7 @@ class Rig:
         return pick.deployment.spec.account
 
     async def fails(self, kind: FailureKind, seconds: float | None = None) -> str:
-        """Let a request of the session fail, and return where it went after that."""
+        """Fail a request of the session, and return the account of its retry."""
 
         async def run() -> str:
             pick = await self._picked("s")

@@ -1,4 +1,4 @@
-"""What an import of the rotation costs."""
+"""Imports of the rotation."""
 
 from __future__ import annotations
 

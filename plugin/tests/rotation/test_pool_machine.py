@@ -195,7 +195,7 @@ class Machine(RuleBasedStateMachine):
             assert side.in_flight == 0
         for deployment in self.pool.deployments.values():
             assert not deployment.reservations
-        # What was reserved and not used is nobody's any more: only real use is left, and it leaves too.
+        # Reservations have expired: only actual usage is left, and it leaves the windows too.
         self.now += 3 * 3600
         for side in self.sides():
             for window in side.windows:

@@ -1,4 +1,4 @@
-"""Names in the settings that nobody bears are told, and none that is a key."""
+"""Unknown names of accounts in the settings are reported, except for those that may be keys."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_deployment_may_say_it_of_its_account_too() -> None:
     one = deployment("acme", "gpt-4o")
     one["model_info"] = {"id": "d", "account": "acme", "models": {"openai/gpt-4o": {"rpm": 5}, "other": {"rpm": 7}}}
     assert DeploymentSpec.from_litellm(one, {}).model_limits.windows[0].amount == 5
-    one["model_info"] = {"id": "d", "account": "acme", "models": ["somebody else's"]}
+    one["model_info"] = {"id": "d", "account": "acme", "models": ["another-model"]}
     assert DeploymentSpec.from_litellm(one, {}).model_limits.windows == ()
 
 
@@ -39,7 +39,7 @@ def test_an_account_that_nobody_is_is_told_with_the_nearest_that_there_is() -> N
     (doubt,) = told({"acem": {"weight": 2}}, deployment("acme"), deployment("south"))
     assert doubt.startswith("accounts.acem: no deployment in the configuration has this account.")
     assert "did you mean acme?" in doubt
-    # Where all deployments come from elsewhere, nobody knows.
+    # Without deployments in the configuration, the names are unknown.
     assert told({"acem": {"weight": 2}}) == []
 
 

@@ -1,4 +1,4 @@
-"""What the callback says at the start of a worker, by the LiteLLM that it finds."""
+"""The callback's log at the start of a worker, by LiteLLM version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[str, int], str]]:
-    """What the callback logs on a version of LiteLLM, with so many freezes; nothing of this process is frozen."""
+    """Return the callback's log on a version of LiteLLM, without freezing this process."""
 
     class Gc:
         callbacks: list[object] = []  # noqa: RUF012

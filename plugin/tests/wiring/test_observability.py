@@ -1,4 +1,4 @@
-"""How those who look are let in."""
+"""Authorisation of the admin routes."""
 
 from __future__ import annotations
 

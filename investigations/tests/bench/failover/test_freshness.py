@@ -1,4 +1,4 @@
-"""How long a dead account still gets requests: if failures count at once, and if the next snapshot shows them."""
+"""The time for which a dead account still gets requests, with immediate and with delayed updates."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_a_window_opens_with_the_first_that_is_let_in_after_the_last_has_ended()
 def test_over_the_limit_is_what_came_after_all_of_it_was_used() -> None:
     journal = [*accepted("a", *(float(at) for at in range(10))), Entry("a", 20.0, 429, ""), Entry("a", 21.0, 429, "")]
     assert over_limit(journal, [A, B]) == {"a": pytest.approx(0.2), "b": 0.0}
-    # A provider's own burst of refusals is nobody's fault.
+    # Injected faults are not beyond the limit.
     assert over_limit([*accepted("a", 0.0), Entry("a", 1.0, 429, "status")], [A])["a"] == 0.0
 
 
@@ -46,7 +46,7 @@ def test_what_others_have_used_up_nobody_could_know() -> None:
     before = [*accepted("a", *(float(at) for at in range(9))), Entry("a", 9.0, 429, "")]
     after = [Entry("a", 11.0, 429, "", is_others=True), Entry("a", 12.0, 429, "")]
     assert over_limit([*before, Entry("a", 10.0, 200, "", is_others=True), *after], [A])["a"] == pytest.approx(0.1)
-    # Who is refused too while nobody else was let in had used it up already.
+    # Rejections before the competing load was accepted are beyond the limit.
     assert over_limit([*before, *accepted("a", 10.0), *after], [A])["a"] == pytest.approx(0.2)
 
 

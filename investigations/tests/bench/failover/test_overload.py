@@ -13,7 +13,7 @@ WANTED = Drill((Account("a", LIMIT),), [number / RATE for number in range(int(RA
 
 
 def outcome(blind_after_reset: float = 0.0) -> Outcome:
-    """What a proxy makes of it that lets everything through until its account has nothing left."""
+    """Return the outcome of a proxy that sends every request until its accounts are exhausted."""
     requests, journal, opened, used = [], [], -60.0, 0
     for number, due in enumerate(WANTED.due):
         is_new = due >= opened + 60

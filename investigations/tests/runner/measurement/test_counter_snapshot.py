@@ -1,4 +1,4 @@
-"""What counters say of the requests between two readings."""
+"""Costs of requests between two counter snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a subject has spent: counters of real servers and processes."""
+"""Counters of real servers and processes."""
 
 from __future__ import annotations
 

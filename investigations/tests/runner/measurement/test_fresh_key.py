@@ -1,4 +1,4 @@
-"""Who asks in a run is somebody new, who has asked a few times already."""
+"""Each run has a fresh key that the proxy has just seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cost is made of: simulated arms whose parts are known."""
+"""Ablation of simulated arms with known parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a queue would do, and how near to it a proxy comes."""
+"""The queueing model and its fit."""
 
 from __future__ import annotations
 

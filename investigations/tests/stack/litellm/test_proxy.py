@@ -1,4 +1,4 @@
-"""What is told of a proxy that does not boot."""
+"""Errors of a proxy that does not boot."""
 
 from __future__ import annotations
 

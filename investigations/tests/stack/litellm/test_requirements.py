@@ -1,4 +1,4 @@
-"""What a proxy is installed from, asked of the real registry where that is what counts."""
+"""Requirements of a proxy, resolved by the real registry where that matters."""
 
 from __future__ import annotations
 

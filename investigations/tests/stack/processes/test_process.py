@@ -1,4 +1,4 @@
-"""Processes end when they are told to, when they are left, and when whoever started them is killed."""
+"""Processes end on request, at the end of their block, and when their parent is killed."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ asyncio.run(main())
     assert gone(child, grandchild)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can end a process with its parent")
 async def test_the_command_ends_when_its_guardian_is_killed_and_leaving_ends_its_children(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with running(python(DEAF_FAMILY, log)) as child:

@@ -1,4 +1,4 @@
-"""What the dead have left: counted once and for ever, in one file, whoever is killed while that is done."""
+"""Files of ended workers are compacted exactly once, even if a compaction is killed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def nobody() -> int:
 
 
 class Worker:
-    """Who has counted something, and left it."""
+    """A worker that counted something and ended."""
 
     def __init__(self, folder: Path, pid: int, *users: str, at: float | None = None) -> None:
         store = MetricStore(CollectorRegistry())
@@ -169,7 +169,7 @@ def test_what_one_worker_lets_go_stays_as_long_as_another_tells_it(tmp_path: Pat
     other.grows_silent()
     other.lets_go("a", DeadWorkerCompactor(tmp_path, IDLE))
     assert samples(tmp_path)[A] == 4
-    # Nobody tells it any more, and nobody has heard of it for long: all of it goes at once.
+    # No worker has the series, and it has been idle for long: all of it is removed at once.
     DeadWorkerCompactor(tmp_path, IDLE).compact()
     found = samples(tmp_path)
     assert A not in found
@@ -228,14 +228,14 @@ def test_whoever_is_killed_while_he_lets_go_nothing_is_counted_twice_or_lost(
                 was_killed = False
             except Killed:
                 which += 1
-        # Somebody else finds what is left of it.
+        # Another worker finds the remains.
         DeadWorkerCompactor(folder).compact()
         assert [samples(folder)[A.replace('"a"', f'"{user}"')] for user in "ab"] == [2, 2]
     assert which > 6
 
 
 class Killed(BaseException):
-    """What nobody can do anything about."""
+    """Conditions that cannot be corrected."""
 
 
 def killing(monkeypatch: pytest.MonkeyPatch, path: type[Path], which: int) -> None:
@@ -300,6 +300,6 @@ async def test_who_never_ends_is_not_waited_for(tmp_path: Path, nobody: int, mon
     with DeadWorkerCompactor(tmp_path)._locked(is_exclusive=True):
         async with asyncio.timeout(5), DeadWorkerCompactor(tmp_path).read_lock():
             assert samples(tmp_path)
-        # And nobody else begins with it.
+        # No other worker begins with it.
         DeadWorkerCompactor(tmp_path).compact()
     assert not list(tmp_path.glob("*together*"))

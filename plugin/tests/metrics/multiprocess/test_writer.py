@@ -178,7 +178,7 @@ def test_a_gauge_without_labels_is_told_from_the_beginning(tmp_path: Path) -> No
     first.writer.write()
     second.writer.write()
     assert together(tmp_path).get_sample_value("alone") == 0
-    # Whatever one of them has heard is later than what the other began with.
+    # A value set by one writer is newer than the initial value of the other.
     alone.set(7)
     first.writer.write()
     second.writer.write()

@@ -73,7 +73,7 @@ def test_end_users_who_were_silent_go_and_what_they_came_to_is_known(
     expiry = SeriesExpiry(store, SeriesTtl(end_user_seconds=100.0, end_user_check_seconds=10.0), clock)
     clock.ahead = 200.0
     expiry.expire_due()
-    # To whoever adds up what series have grown by, what was in one series already would be new in another.
+    # `increase` over all series would count the value of a removed series twice.
     assert registry.get_sample_value("calls_total", {"end_user": OTHER, "model": "m"}) is None
     assert registry.get_sample_value("calls_total", {"end_user": "None", "model": "m"}) == 2
     assert registry.get_sample_value("calls_total", {"end_user": "ann", "model": "m"}) is None

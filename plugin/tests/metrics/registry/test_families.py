@@ -1,4 +1,4 @@
-"""Families: what is told of them is what Prometheus' own client would tell."""
+"""Metric families: their output equals that of Prometheus' own client."""
 
 from __future__ import annotations
 

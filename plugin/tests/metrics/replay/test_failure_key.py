@@ -1,4 +1,4 @@
-"""Failures that LiteLLM tells apart, in any supported version, are told apart here."""
+"""Failures that LiteLLM distinguishes, in any supported version, have different keys."""
 
 from __future__ import annotations
 

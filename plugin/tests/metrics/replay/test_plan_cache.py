@@ -82,7 +82,7 @@ class Theirs:
         self.took = Histogram(self.store, "took", "Took.", ("team",), buckets=(0.5, 1.0))
         self.runs = 0
         self.twist = 0.0
-        """What it does otherwise than it did."""
+        """Changed behaviour of LiteLLM."""
 
     async def count(self, event: Raw, answer: object, start: datetime, end: datetime) -> None:
         del answer, start, end

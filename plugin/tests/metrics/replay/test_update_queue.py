@@ -1,4 +1,4 @@
-"""What waits to be counted: all of it is, in order, and nobody waits long for the loop meanwhile."""
+"""Queued updates are applied completely and in order, without blocking the loop for long."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_nobody_is_lost_or_served_twice_and_each_client_keeps_its_order(steps: l
 
 
 def serve(queue: FairQueue[int], free: int) -> list[int]:
-    """Let so many be taken."""
+    """Take `free` requests from the queue."""
     taken: list[int] = []
 
     def give(waiter: int) -> bool:

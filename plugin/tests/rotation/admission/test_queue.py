@@ -203,7 +203,7 @@ async def test_who_is_held_to_a_part_sees_to_it_that_it_is_shared_anew(world: Wo
     for number in range(200):
         for client in ("a", "b"):
             fairness.admission_delay(client, world.now - 2 + number / 100)
-    # What was known when little was left: nobody picks any more, because all are held to their parts.
+    # The state of scarce capacity: no client picks any more, because all are held to their fair shares.
     fairness.share(1.0, 100.0, 60.0, world.now)
     while not fairness.delay("a", world.now):
         fairness.record_pick("a")
@@ -217,7 +217,7 @@ async def test_who_is_held_to_a_part_sees_to_it_that_it_is_shared_anew(world: Wo
 
 
 class Looks:
-    """How often an account was looked at."""
+    """The number of checks of an account."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.number, look = 0, DeploymentState.blocker

@@ -1,4 +1,4 @@
-"""What sticking is worth, even where it is worth less than nothing."""
+"""Savings of session affinity, which may be negative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request has to fear of a server that keeps pins: nothing."""
+"""A server with pins never delays or fails a request."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Ground:
         self.replicator = SessionReplicator(self.pins, settings, self.adopted.__setitem__, lambda: self.now)
 
     async def __aenter__(self) -> Self:
-        """Be sure that the server answers."""
-        await self.replicator.fetch("nobody")
+        """Check that the server answers."""
+        await self.replicator.fetch("absent")
         await until(lambda: self.replicator.is_available)
         return self
 
@@ -136,7 +136,7 @@ async def test_a_failing_server_is_a_miss_and_is_used_again_once_it_answers(erro
         for _ in range(FAILURE_THRESHOLD + 1):
             assert await ground.replicator.fetch("k") is None
         assert ground.replicator.counts.last_error == type(error).__name__
-        # Nothing is asked before its time, whatever is to be written; what waits is written then.
+        # Nothing is read or written before the interval ends; then all pending changes are written.
         ground.replicator.put(PinChange("later", "a", replaces=False))
         ground.pins.error = None
         ground.now = 1e6

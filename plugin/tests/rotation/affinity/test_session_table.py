@@ -102,7 +102,7 @@ def test_an_account_has_no_more_sessions_than_it_may() -> None:
     assert sessions.has_room("b", 1.0)
     assert [sessions.account_of(key(name), 1.0) for name in range(5)] == ["a", "a", "a", None, None]
     assert (sessions.counts().rejected, sessions.counts().accounts) == (2, {"a": 3})
-    # Those that were silent for too long make room, though nobody asked for them.
+    # Sessions that were idle for too long are removed without a lookup.
     assert sessions.has_room("a", 100.0)
 
 

@@ -1,4 +1,4 @@
-"""How accounts stand, as those see it who ask."""
+"""Status of accounts as operators see it."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_what_has_happened_is_told_by_account() -> None:
 
 def test_some_can_be_asked_for_by_name() -> None:
     on = World(a=None, b=None, c=None)
-    assert list(on.standings("c", "a", "nobody", "a")) == ["a", "c"]
+    assert list(on.standings("c", "a", "absent", "a")) == ["a", "c"]
 
 
 def test_as_json_it_is_json() -> None:

@@ -1,4 +1,4 @@
-"""What is explained is what happens, and explaining changes nothing."""
+"""The explained pick is the next pick, and explaining changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Prometheus sees: asked of a registry, as it does."""
+"""Metrics of the rotation in a registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators may write about an account's limits."""
+"""Settings of an account's limits."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_an_operator_releases_an_account_and_all_are_told(world: World) -> None:
     assert world.pool.release_account("a")
     assert told[-1].kind is None
     assert isinstance(world.pool.pick(candidates, PickRequest()), Pick)
-    assert not world.pool.release_account("nobody")
+    assert not world.pool.release_account("absent")
 
 
 def test_limits_that_a_provider_tells_are_kept(world: World) -> None:
@@ -215,7 +215,7 @@ def test_what_others_say_of_a_key_that_was_replaced_concerns_nobody_who_uses_the
     # And as on the running worker, while others still use the old key.
     world.pool.apply_cooldown_update(told[-1])
     assert isinstance(world.pool.pick(world.group(new), PickRequest()), Pick)
-    # Who takes the old key up again is told.
+    # The old key is still quarantined.
     assert isinstance(world.pool.pick(world.group(old), PickRequest()), NoCapacity)
 
 

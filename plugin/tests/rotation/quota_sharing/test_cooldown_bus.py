@@ -1,4 +1,4 @@
-"""What workers tell each other of holds, and what they make of words that are none."""
+"""Cooldown updates between workers, and messages that are not valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What requests have to fear of a store that all share: nothing."""
+"""The shared store never delays or fails a request."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ async def test_a_store_that_fails_or_is_silent_stops_nobody_and_is_used_again(
         server.lets.set()
         await until(lambda: not worker.coordinator.counts().is_local)
         side = server.sides["a"]
-        # It is told of what was used meanwhile, and of what is still under way.
+        # The usage of the outage and the requests in flight are reported to it.
         await until(lambda: sum(side.windows["requests/60.0"].parts.values()) >= 21)
         await until(lambda: sum(number for number, _ in side.slots.values()) == 20)
         assert worker.pick() is None

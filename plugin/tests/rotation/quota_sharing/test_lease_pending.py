@@ -1,4 +1,4 @@
-"""What is left for all, and has only to be granted to this worker, is waited for: for a moment, and no longer."""
+"""A worker waits for a lease of remaining capacity for a moment only."""
 
 from __future__ import annotations
 

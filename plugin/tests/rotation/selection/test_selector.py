@@ -176,7 +176,7 @@ def test_while_only_guesses_hold_all_one_request_goes_to_each_and_others_wait_fo
     found = full(world, candidates)
     assert found.available_in <= ESTIMATE_PROBE_SECONDS
     assert found.blocker.may_be_exceeded
-    # Nobody is refused for a guess.
+    # No request is rejected because of an estimate.
     assert world.pick(candidates, PickRequest(is_final_try=True)).reason is PickReason.EARLIEST_RECOVERY
     # One that comes back well lets all go there.
     world.pool.settle(trials[0].reservation, SINGLE_REQUEST)

@@ -1,4 +1,4 @@
-"""What may be forbidden to one request only takes more than one client's insistence to take an account from all."""
+"""Failures that may concern one request only quarantine an account only if several clients have them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORBIDDEN = Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "forbidde
 
 
 def refused(world: World, candidates: CandidateSet, *clients: str, each: float = 1.0) -> HealthState:
-    """Let requests of clients be refused one after the other; return what becomes of the account."""
+    """Fail requests of clients one after the other, and return the state of the account."""
     for client in clients:
         reservation = world.pick(candidates, PickRequest(client=client)).reservation
         world.now += each

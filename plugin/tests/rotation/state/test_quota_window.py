@@ -1,4 +1,4 @@
-"""What is left of a limit: never more than there is."""
+"""The remaining capacity of a quota window is never larger than the limit."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_estimate_that_was_too_high_is_given_back_where_it_was_counted() -> N
     window.give_back(1000.0, 1031.0, 30)
     assert window.available(1031.0) == 40
     assert window.available(1061.1) == 50
-    # It has left the window by now, and is nobody's any more.
+    # It has left the window by now.
     window.give_back(1000.0, 1062.0, 10)
     assert window.available(1062.0) == 50
 

@@ -1,4 +1,4 @@
-"""What holds of every strategy."""
+"""Properties of all strategies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_each_candidate_of_a_tier_is_yielded_once(
     assert sum(len(level.positions) for level in candidates.snapshot.levels) == len(seats)
     for far in looked:
         for level in candidates.snapshot.levels:
-            # Somebody looks so far, and takes the last one.
+            # The selector may take any candidate, up to the last one.
             order = candidates.strategy.rank(level, PickRequest(), now, random.random)
             seen = [position for _, position in zip(range(far), order, strict=False)]
             order.close() if hasattr(order, "close") else None

@@ -59,7 +59,7 @@ def windows(world: World, **each: dict[str, object]) -> CandidateSet:
 
 
 def told(world: World, candidates: CandidateSet, name: str, left: float, resets_in: float) -> None:
-    """Let a provider tell what is left of the only limit."""
+    """Apply a limit reading of the only limit."""
     deployment = next(one for one in candidates.deployments if one.spec.id == name)
     limit = deployment.account.windows[0].limit
     deployment.apply_readings(
