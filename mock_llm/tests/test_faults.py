@@ -87,7 +87,7 @@ def test_an_entry_is_read(written: object, meant: Entry) -> None:
         ({"fault": "hang,p=x"}, "not a number"),
         ({"for": "long", "hang": None}, "not a span"),
         ({"account": 3, "hang": None}, "not a text"),
-        ("hang", "not a mapping"),
+        ("hang", "expected a mapping"),
     ],
 )
 def test_an_entry_that_cannot_be_is_refused(written: object, told: str) -> None:

@@ -181,7 +181,7 @@ def test_shapes_tell_windows_apart_but_not_their_limits() -> None:
         ({"revoked": "yes"}, "401 or 403"),
         ({"models": "gpt-4o"}, "not a list"),
         ({"models": [4]}, "not a text"),
-        ([], "not a mapping"),
+        ([], "expected a mapping"),
     ],
 )
 def test_limits_that_cannot_be_are_refused(written: object, told: str) -> None:

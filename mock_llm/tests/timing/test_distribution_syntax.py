@@ -97,7 +97,7 @@ def test_an_empirical_file(content: str, meant: Distribution, tmp_path: Path) ->
         (None, "not a number"),
         ({}, "one key"),
         ({"lognormal": {}, "pareto": {}}, "one key"),
-        ({"lognormal": 3}, "not a mapping"),
+        ({"lognormal": 3}, "expected a mapping"),
         ({"mixture": []}, "no parts"),
         ({"mixture": {"weight": 1}}, "list"),
         ({"mixture": [{"constant": 5}]}, "no weight"),

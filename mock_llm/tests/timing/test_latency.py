@@ -98,7 +98,7 @@ def test_settings_are_read() -> None:
         ({"cache_saving": 2}, "from 0 to 1"),
         ({"servers": 1.5}, "whole"),
         ({"ttft_ms": "lognormal(median=1)"}, "latency: ttft_ms"),
-        ([], "not a mapping"),
+        ([], "expected a mapping"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(written: object, told: str) -> None:
