@@ -195,7 +195,7 @@ class MemoryStore:
         account.queue = {worker: one for worker, one in account.queue.items() if one[1] > now - HUNGRY}
         since, _ = account.queue.pop(call.worker, (now, now))
         before = sum(one[0] < since for one in account.queue.values())
-        granted = ask.in_flight if is_closed else max(ask.in_flight, min(ask.wanted, ask.limit - others - before))
+        granted = ask.held if is_closed else max(ask.held, min(ask.wanted, ask.limit - others - before))
         answer = SlotsGrant(granted, bool(account.queue))
         if granted > 0:
             account.slots[call.worker] = granted, now

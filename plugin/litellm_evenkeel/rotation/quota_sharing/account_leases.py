@@ -87,7 +87,7 @@ class AccountLeases:
         ]
         self._requested = []
         if self.slots and request.slots and grant.slots and not self._coordinator.mode.is_local:
-            unblocked.append(self.slots.apply_grant(request.slots, grant.slots, now))
+            unblocked.append(self.slots.apply_grant(grant.slots, now))
         return any(unblocked)
 
     def return_all(self, now: float) -> ScopeRequest | None:

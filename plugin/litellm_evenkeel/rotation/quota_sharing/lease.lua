@@ -101,7 +101,7 @@ local function window(key, parts, known, request, closed, alive)
 end
 
 local function slots(key, held, queue, request, closed)
-  local limit, in_flight, wanted, lacks = request[1], request[2], request[3], request[4]
+  local limit, holds, wanted, lacks = request[1], request[2], request[3], request[4]
   local others = 0
   for worker, item in pairs(held) do
     if worker ~= exchange.worker then
@@ -122,8 +122,8 @@ local function slots(key, held, queue, request, closed)
       if item.since < since then before = before + 1 end
     end
   end
-  local granted = math.max(in_flight, math.min(wanted, limit - others - before))
-  if closed then granted = in_flight end
+  local granted = math.max(holds, math.min(wanted, limit - others - before))
+  if closed then granted = holds end
   if granted > 0 then
     redis.call('HSET', key, 's|' .. exchange.worker, granted .. ' ' .. text(now))
   elseif held[exchange.worker] then

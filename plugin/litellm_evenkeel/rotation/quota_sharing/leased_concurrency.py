@@ -83,20 +83,22 @@ class LeasedConcurrency:
         if not (self._has_shortage or has_too_many or has_too_few or (confirms and self._granted)):
             return None
         # Before the answer is here, another worker may have the slots that are returned: they must not be used.
-        scope.leased_slots = min(scope.leased_slots or 0, max(wanted, scope.in_flight), self._max_slots)
-        return SlotsRequest(scope.concurrent, scope.in_flight, wanted, is_waiting=self._has_shortage)
+        kept = scope.in_flight if self._is_contended else max(wanted, scope.in_flight)
+        scope.leased_slots = min(scope.leased_slots or 0, kept, self._max_slots)
+        held = max(scope.leased_slots, scope.in_flight)
+        return SlotsRequest(scope.concurrent, held, wanted, is_waiting=self._has_shortage)
 
-    def apply_grant(self, request: SlotsRequest, grant: SlotsGrant, now: float) -> bool:
+    def apply_grant(self, grant: SlotsGrant, now: float) -> bool:
         """Apply the store's answer. Return whether a request that was blocked here may try again."""
         scope = self.scope
         if grant.granted and not self._granted:
             self._held_since = now
         self._is_contended, self._granted = grant.is_contended, grant.granted
         scope.leased_slots = min(grant.granted, self._max_slots)
-        had_shortage = self._has_shortage
-        if scope.leased_slots > request.in_flight:
+        is_unblocked = self._has_shortage and scope.in_flight < scope.leased_slots
+        if is_unblocked:
             self._has_shortage = False
-        return had_shortage and scope.in_flight < scope.leased_slots
+        return is_unblocked
 
     def _update_usage(self, now: float) -> None:
         if self._has_new_shortage:

@@ -127,10 +127,10 @@ class SlotsRequest(NamedTuple):
     """Request for in-flight slots of one scope."""
 
     limit: int
-    in_flight: int
-    """Requests of this worker in flight."""
+    held: int
+    """Slots that this worker uses, or may use before the answer. The store grants at least as many."""
     wanted: int
-    """Slots that this worker would like to hold, those in use included."""
+    """Slots that this worker would like to hold, those held included."""
     is_waiting: bool
     """Whether a request waits for a slot."""
 
