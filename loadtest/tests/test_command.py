@@ -180,7 +180,7 @@ def test_a_key_that_only_requests_need_fails_the_run(provider: str, tmp_path: Pa
 
 @pytest.mark.slow
 def test_more_than_the_machine_can_send_is_the_rigs_fault(provider: str, tmp_path: Path) -> None:
-    arguments = ("--arrivals", "constant", "--rate", "30000", "--duration", "2")
+    arguments = ("--arrivals", "constant", "--rate", "30000", "--duration", "1")
     done = load(provider, tmp_path / "records", *arguments, "--json")
     assert done.returncode == 3
     assert json.loads(done.stdout)["verdict"].startswith("rig-limited: requests were sent late")

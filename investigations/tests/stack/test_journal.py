@@ -75,7 +75,7 @@ async def reset(proxy: Proxy) -> None:
 
 
 async def until(holds: Any) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while not holds():
             await asyncio.sleep(0.05)
 
