@@ -92,7 +92,9 @@ def check_schedule(folder: Path) -> None:
     # One start for all: when requests were due is one schedule, over all processes.
     intended = [record["intended_ns"] for record in found]
     assert intended == sorted(intended)
-    assert step.limited == () or all("late" in why for why in step.limited)
+    # Whether a busy machine could keep to the schedule is not asserted, only that no request and no process is missing.
+    speed = ("sent late", "could be sent", "was busy")
+    assert [why for why in step.limited if not any(reason in why for reason in speed)] == []
 
 
 @pytest.mark.slow
