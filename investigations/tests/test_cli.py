@@ -30,6 +30,17 @@ def failing(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
     return code, captured.err
 
 
+def test_the_cache_is_listed_and_removed(own_cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (own_cache / "subjects" / "litellm-1.108.7").mkdir(parents=True)
+    (own_cache / "of another program").mkdir()
+    assert cli(["cache"]) == 0
+    assert capsys.readouterr().out == f"{own_cache / 'subjects'}\n"
+    assert cli(["cache", "--clear"]) == 0
+    assert capsys.readouterr().out == f"{own_cache} is empty now.\n"
+    assert not (own_cache / "subjects").exists()
+    assert (own_cache / "of another program").exists()
+
+
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(["--version"]) == 0
     assert cli(["--help"]) == 0

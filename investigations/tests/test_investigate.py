@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import tomllib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from evenkeel_lab.cli.investigate.command import investigate
+from evenkeel_lab.cli.investigate.progress_view import View
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
-from evenkeel_lab.investigation_spec import template
+from evenkeel_lab.investigation_spec import Investigation, template
 from evenkeel_lab.runner.function import call
+from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.analysis import judge_session
 from evenkeel_lab.runner.results.store import Store
 from evenkeel_lab.runner.results.summary import read
+from evenkeel_lab.runner.schedule import ScheduledPair
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evenkeel_lab.investigation_spec import Arm
-    from evenkeel_lab.runner.measurement.run import Run
 
 FUNCTION = "evenkeel_lab.bench.verdicts.simulation:median"
 STUDY = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\n'
@@ -286,3 +291,21 @@ def test_nobody_measures_where_somebody_does_already(tmp_path: Path, monkeypatch
     assert isinstance(answer.exception, WrongUse)
     assert "is being measured already" in str(answer.exception)
     assert (place / "meetings.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("on_terminal", [True, False])
+def test_estimates_and_reasons_of_invalid_runs_are_shown_after_each_pair(*, on_terminal: bool) -> None:
+    shown = io.StringIO()
+    investigation = Investigation.model_validate(tomllib.loads(template("x")))
+    done: dict[str, list[Run]] = {}
+    with View(Console(file=shown, force_terminal=on_terminal, width=120), investigation) as view:
+        for number in (1, 2, 3):
+            scheduled = ScheduledPair(number, ("off", "on"), seed=number)
+            done[scheduled.name] = [
+                Run("off", 0, 1.0, 100, {"p50": 1.0}),
+                Run("on", 0, 1.0, 100, {"p50": 1.2 + number / 1000}, limited=("the mock was busy",) * (number == 3)),
+            ]
+            view.pair_done(scheduled, done[scheduled.name], judge_session(investigation, done, 6), left=300.0)
+    assert "pair 3 of 24, 5 min left" in shown.getvalue()
+    assert "on against off" in shown.getvalue()
+    assert "the mock was busy" in shown.getvalue()

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec import Investigation
-from evenkeel_lab.investigation_spec.overrides import least_seconds, quickly
+from evenkeel_lab.investigation_spec.overrides import least_seconds, quickly, with_pairs, with_versions
 
 
 def investigation(duration: float = 60.0, arms: int = 2, **fields: Any) -> Investigation:
@@ -60,3 +61,25 @@ def test_what_a_load_says_in_other_words_is_quick_too() -> None:
     arms = {"arm-0": {"about": "x"}, "slow": {"about": "x", "load": {"duration": "120"}}}
     wanted = Investigation.model_validate(investigation().model_dump() | {"arms": arms})
     assert quickly(wanted).load_of("slow").duration == 20.0
+
+
+def test_each_proxy_is_measured_with_each_version() -> None:
+    arms = {"arm-0": {"about": "a proxy"}, "mock": {"about": "the mock itself", "subject": "mock"}}
+    wanted = Investigation.model_validate(investigation().model_dump() | {"arms": arms})
+    versions = with_versions(wanted, ["1.106.2", "1.108.7"])
+    assert {name: arm.litellm for name, arm in versions.arms.items()} == {
+        "arm-0": "1.106.2",
+        "arm-0-1-108-7": "1.108.7",
+        "mock": "",
+    }
+    assert with_versions(wanted, []) == wanted
+
+
+def test_no_proxy_is_measured_with_a_compromised_release() -> None:
+    with pytest.raises(WrongUse, match="compromised"):
+        with_versions(investigation(), ["1.82.7"])
+
+
+@pytest.mark.parametrize(("pairs", "looks"), [(6, [6]), (12, [6, 12]), (48, [12, 24, 48])])
+def test_pairs_are_the_last_look_after_at_most_two_earlier_ones(pairs: int, looks: list[int]) -> None:
+    assert with_pairs(investigation(), pairs).session.looks == looks

@@ -4,7 +4,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec import Arm, Investigation, find, investigation as fields, known, read, template
@@ -122,6 +122,23 @@ def test_only_a_proxy_has_a_version_of_litellm() -> None:
     function = {"about": "x", "subject": "function", "function": "a:b"}
     assert Arm.model_validate(function) == Arm.model_validate(function | {"litellm": "1.106.2"})
     assert Arm.model_validate({"about": "x", "litellm": "1.106.2"}).litellm == "1.106.2"
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"subject": "function"}, "if, and only if, its subject is `function`"),
+        ({"function": "a:b"}, "if, and only if, its subject is `function`"),
+        ({"subject": "function", "function": "a:b", "load": {"users": 3}}, "a function gets no requests"),
+        ({"groups": 3}, "several groups need `accounts`"),
+        ({"patch": "skip_budgets"}, 'needs prometheus = "stock"'),
+        ({"patch": "plugin_early_return"}, 'needs prometheus = "evenkeel"'),
+        ({"patch": "plugin_fresh_snapshots"}, 'needs rotation = "evenkeel"'),
+    ],
+)
+def test_an_arm_that_cannot_be_measured_is_an_error(fields: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValidationError, match=error):
+        Arm.model_validate({"about": "x"} | fields)
 
 
 def test_an_arm_may_be_warmed_up_otherwise(tmp_path: Path) -> None:

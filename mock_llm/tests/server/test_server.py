@@ -43,7 +43,7 @@ def url(run_mock: RunMock) -> Iterator[str]:
 
 def client(url: str, key: str, **options: Any) -> httpx.AsyncClient:
     headers = {"authorization": f"Bearer {key}"}
-    return httpx.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=20, **options)
+    return httpx.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=60, **options)
 
 
 async def test_a_quota_is_exact_across_workers_under_concurrency(url: str) -> None:
