@@ -131,7 +131,7 @@ def test_a_figure_that_no_run_tells_has_no_mean(tmp_path: Path, monkeypatch: pyt
         file.write("\n[criteria.slower]\np99 = 1\n")
     document = json.loads(told(tmp_path, monkeypatch, "simulated", "--quick", "--json").stdout)
     (found,) = document["criteria"]
-    assert (found["outcome"], found["mean"], found["interval"], found["pairs"]) == ("untold", None, None, 0)
+    assert (found["outcome"], found["mean"], found["interval"], found["pairs"]) == ("unknown", None, None, 0)
 
 
 def test_the_chapters_of_a_study_are_run_and_one_that_lies_elsewhere_by_its_folder(

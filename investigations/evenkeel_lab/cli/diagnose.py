@@ -164,7 +164,7 @@ def _short(findings: Sequence[Finding]) -> Iterator[RenderableType]:
         if finding.impact is Impact.UNKNOWN:
             missing.setdefault(finding.hint, []).append(finding.verdict)
     for hint, verdicts in missing.items():
-        yield Text.assemble(("untold ", "dim"), f"not recorded: {'; '.join(verdicts)}", (f" (hint: {hint})", "dim"))
+        yield Text.assemble(("unknown ", "dim"), f"not recorded: {'; '.join(verdicts)}", (f" (hint: {hint})", "dim"))
 
 
 def _over_time(diagnosis: Diagnosis) -> Iterator[RenderableType]:

@@ -57,7 +57,7 @@ class Bound(StrEnum):
     LOCAL = "local-bound"
     RIG = "rig-bound"
     FREE = "not bound"
-    UNKNOWN = "cannot be told"
+    UNKNOWN = "unknown"
 
 
 LOCATIONS = {
@@ -166,7 +166,7 @@ def _where(split: Split) -> str:
         return ""
     total = f"Of {formatting.ms(split.mean('latency'))} in the mean"
     if not split.is_upstream_known:
-        return f"{total}, {formatting.ms(split.mean('wait'))} passed in the client; the rest cannot be told apart."
+        return f"{total}, {formatting.ms(split.mean('wait'))} passed in the client; the rest cannot be distinguished."
     parts = {
         "upstream": "were the provider's",
         "proxy": "the proxy's",

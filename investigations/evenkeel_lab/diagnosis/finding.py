@@ -34,7 +34,7 @@ class Impact(StrEnum):
     """It takes a noticeable share of the time, or is the next limit."""
     CLEAR = "clear"
     """It was checked and does not limit the load."""
-    UNKNOWN = "untold"
+    UNKNOWN = "unknown"
     """The data for the check was not recorded. The hint says how to record it."""
 
 

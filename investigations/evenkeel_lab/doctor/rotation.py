@@ -90,8 +90,10 @@ def _settings_findings(config: ProxyConfig, environment: Mapping[str, str], work
         if isinstance(models, list)
         else []
     )
-    for doubt in settings_warnings(settings.accounts, usable, f"{SECTION}.rotation.accounts"):
-        yield warning("rotation", f"{doubt.path}: {doubt.message.rstrip('.')}", config.where(SECTION), hint=doubt.hint)
+    for problem in settings_warnings(settings.accounts, usable, f"{SECTION}.rotation.accounts"):
+        yield warning(
+            "rotation", f"{problem.path}: {problem.message.rstrip('.')}", config.where(SECTION), hint=problem.hint
+        )
     if _uses_proxys_redis(settings) and _is_cluster(config, environment):
         yield warning(
             "rotation",

@@ -116,13 +116,13 @@ def retries(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding
     findings = []
     for (setting, value, at), groups in short.items():
         most = max(groups)[0]
-        untold = f" and {len(groups) - GROUPS_NAMED} more groups" if len(groups) > GROUPS_NAMED else ""
+        unlisted = f" and {len(groups) - GROUPS_NAMED} more groups" if len(groups) > GROUPS_NAMED else ""
         names = ", ".join(f"{group} ({count} accounts)" for count, group in sorted(groups, reverse=True)[:GROUPS_NAMED])
         stated = f"is {value}" if configured is not None or setting != "num_retries" else f"is {value} by default"
         findings.append(
             warning(
                 check,
-                f"`{setting}` {stated}, too few for {names}{untold}: a request can fail while accounts are untried",
+                f"`{setting}` {stated}, too few for {names}{unlisted}: a request can fail while accounts are untried",
                 at,
                 hint=f"Set {'router_settings.num_retries' if setting == 'num_retries' else f'`{setting}`'} "
                 f"to {most - 1}.",

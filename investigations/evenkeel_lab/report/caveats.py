@@ -177,8 +177,8 @@ def _unknown_metrics(summary: Summary, _: Judgement) -> Iterator[Caveat]:
         if arms:
             names = ", ".join(arms)
             yield Caveat(
-                "untold",
-                f"{name} cannot be told in every run of {names}, and is not judged there{_quantile_hint(name)}.",
+                "unknown",
+                f"{name} has no value in some runs of {names}, and is not judged there{_quantile_hint(name)}.",
             )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.stats.compare import Compared
 
-UNKNOWN = "cannot be told"
+UNKNOWN = "unknown"
 QUICK_NOTE = (
     "**A first impression.** Runs were short, as many as there was time for, and nothing was measured against one that "
     "is the same."
@@ -304,7 +304,7 @@ def _limits(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> st
             chapters_by_caveat.setdefault(caveat_name, []).append(_link(name, chapter, chapter, "#limits"))
     for caveat_name, chapters in chapters_by_caveat.items():
         where = "all chapters" if len(chapters) == len(by_chapter) > 1 else ", ".join(chapters)
-        limits.append(f"Doubt *{caveat_name}*, explained on the chapter's page: {where}.")
+        limits.append(f"Caveat *{caveat_name}*, explained on the chapter's page: {where}.")
     return "\n\n".join(["## Limits", items(limits)])
 
 

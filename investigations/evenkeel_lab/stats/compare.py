@@ -121,7 +121,7 @@ def _missing(baseline: Runs, candidate: Runs, names: Sequence[str], primary: str
     for name in ordered([*baseline.seen, *candidate.seen]):
         for runs in (baseline, candidate):
             if name not in runs.figures:
-                yield f"untold: {name} of {runs.name} cannot be told in every run"
+                yield f"unknown: {name} of {runs.name} has no value in some runs"
     if not names:
         yield "no-common-figure: the two have no figure in common"
     elif primary not in names:

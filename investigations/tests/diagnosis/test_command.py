@@ -34,7 +34,7 @@ def test_the_report_begins_with_the_headline(folder: Any, capsys: pytest.Capture
     assert code == 0
     lines = output.splitlines()
     assert lines[1] == "upstream-bound: 99% of the time was the provider's"
-    for word in ("because ", "sure: high", "hint: ", "clear  ", "untold ", "from second", "proxy cores"):
+    for word in ("because ", "sure: high", "hint: ", "clear  ", "unknown ", "from second", "proxy cores"):
         assert word in output
 
 

@@ -98,7 +98,7 @@ TOTAL, PER_HOST = "AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"
         ({"DEBUG": "0"}, "log lines", "clear"),
         ({"PROXY_BATCH_WRITE_AT": "1"}, "spend", "costs"),
         ({TOTAL: "4"}, "provider connections", "costs"),
-        ({PER_HOST: "4"}, "provider connections", "untold"),
+        ({PER_HOST: "4"}, "provider connections", "unknown"),
         ({PER_HOST: "9"}, "provider connections", "clear"),
         ({PER_HOST: "2"}, "provider connections", "costs"),
         ({PER_HOST: "0", TOTAL: "4"}, "provider connections", "costs"),

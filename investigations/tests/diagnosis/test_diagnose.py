@@ -237,7 +237,7 @@ def test_the_bound_is_unknown_if_a_queue_looks_like_a_slow_dependency(folder: An
 
 def test_the_bound_is_unknown_with_few_requests(folder: Any) -> None:
     diagnosis = folder.load(steady(folder, count=7)).diagnosis()
-    assert diagnosis.headline == "cannot be told: only 7 requests went well, which may be an accident"
+    assert diagnosis.headline == "unknown: only 7 requests went well, which may be an accident"
 
 
 def test_each_check_without_data_has_a_hint_how_to_record_them(folder: Any) -> None:

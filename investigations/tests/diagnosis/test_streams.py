@@ -49,7 +49,7 @@ def test_the_bound_is_unknown_if_streams_took_most_of_the_time(folder: Any) -> N
         Impact.UNKNOWN,
     )
     assert diagnosis.headline == (
-        "cannot be told: whether streaming, which took 75% of the time, kept the provider's pace or the proxy's, was "
+        "unknown: whether streaming, which took 75% of the time, kept the provider's pace or the proxy's, was "
         "not recorded"
     )
     assert "load the provider directly" in finding(diagnosis, "pace").hint

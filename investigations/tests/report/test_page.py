@@ -99,8 +99,8 @@ def test_a_session_without_a_valid_pair_has_no_verdict(simulate: Any) -> None:
 def test_an_unknown_primary_metric_has_no_verdict(simulate: Any) -> None:
     figures = {"p99.9": {"margin": 0.2, "primary": True}, "p50": {"margin": 0.05}}
     page = folded(page_of(simulate({"figures": figures})))
-    assert "**no verdict.** Its p99.9, which decides, cannot be told in every run." in page
-    assert "**untold**: p99.9 cannot be told in every run of off, on, again" in page
+    assert "**no verdict.** Its p99.9, which decides, has no value in some runs." in page
+    assert "**unknown**: p99.9 has no value in some runs of off, on, again" in page
     assert "that is 20,000 in a run" in page
 
 

@@ -174,7 +174,7 @@ def test_cures_are_ranked_by_their_certain_improvement(simulate: Any) -> None:
     ]
     lines = rows(page_of_study(simulate, {"bug": 1.5, "fix": 0.5}, cures=cures), "What can be done")
     assert [row[0] for row in lines] == ["Mend it.", "Make it worse.", "Wait.", "Nothing is known of it."]
-    assert [row[4] for row in lines[2:]] == ["not measured yet", "cannot be told"]
+    assert [row[4] for row in lines[2:]] == ["not measured yet", "unknown"]
 
 
 def test_cures_of_invalid_sessions_come_last(simulate: Any) -> None:

@@ -244,7 +244,7 @@ def test_a_difference_between_two_that_are_the_same_invalidates_everything() -> 
     found = judge_session(wanted, done, 12)
     assert found.settled
     assert found.invalid == ["noise: p50 differs between two proxies that are the same"]
-    assert any("untold: p99" in why for one in found.comparisons for why in one.warnings)
+    assert any("unknown: p99" in why for one in found.comparisons for why in one.warnings)
 
 
 def test_one_that_is_shown_to_be_within_the_margin_is_the_noise_floor() -> None:

@@ -166,7 +166,7 @@ def test_a_missing_primary_metric_is_not_replaced_by_another(tmp_path: Path) -> 
     result = json.loads(answer.stdout)
     assert answer.exit_code == 3
     assert (result["primary"], [metric["primary"] for metric in result["figures"]]) == ("p95", [False])
-    assert "untold: p95 of b cannot be told in every run" in result["warnings"]
+    assert "unknown: p95 of b has no value in some runs" in result["warnings"]
     assert any(warning.startswith("no-primary: p95") for warning in result["warnings"])
 
 

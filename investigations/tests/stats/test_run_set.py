@@ -81,7 +81,7 @@ def test_p50_is_the_primary_metric_of_records(arms: Path) -> None:
     result = compare_folders(arms)
     assert result["primary"] == "p50"
     assert result["figures"]["p50"]["primary"]
-    assert not any(warning.startswith(("untold", "uneven", "paired")) for warning in result["warnings"])
+    assert not any(warning.startswith(("unknown", "uneven", "paired")) for warning in result["warnings"])
 
 
 def test_a_metric_that_runs_lack_is_reported_and_not_replaced(arms: Path, run: Callable[..., None]) -> None:
@@ -91,7 +91,7 @@ def test_a_metric_that_runs_lack_is_reported_and_not_replaced(arms: Path, run: C
     assert answer.exit_code == 3
     assert "p50 decides" in answer.stdout
     result = compare_folders(arms)
-    assert "untold: p50 of on cannot be told in every run" in result["warnings"]
+    assert "unknown: p50 of on has no value in some runs" in result["warnings"]
     assert result["primary"] == "p50"
     assert not any(one["primary"] for one in result["figures"].values())
     assert read_runs(arms / "on").partial == ("p50",)
@@ -116,7 +116,7 @@ def test_an_arm_that_fails_wholly_says_so(arms: Path, run: Callable[..., None]) 
     assert result["figures"]["throughput"]["candidate"] == [0.0] * 6
     assert "above_1s" not in result["figures"]
     assert not any(warning.startswith(("uneven", "no-common-figure")) for warning in result["warnings"])
-    assert "untold: p50 of on cannot be told in every run" in result["warnings"]
+    assert "unknown: p50 of on has no value in some runs" in result["warnings"]
 
 
 def test_runs_without_any_figure_are_counted(tmp_path: Path, run: Callable[..., None]) -> None:

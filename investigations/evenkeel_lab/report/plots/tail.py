@@ -72,7 +72,7 @@ def alt(summary: Summary, _: Judgement) -> str:
     for arm, curve in _curves(summary).items():
         share = max(curve)
         latencies.append(f"{arm} {tick_label(float(f'{np.median(curve[share]):.3g}'), 'ms')} at {share * 100:g} %")
-    return f"Tail plot: latency by how rare it is, at the highest quantile that can be told: {', '.join(latencies)}"
+    return f"Tail plot: latency by how rare it is, at the highest known quantile: {', '.join(latencies)}"
 
 
 def _rare(share: float) -> float:

@@ -33,7 +33,7 @@ def ablation(data: ReportData, pictures: Mapping[str, str]) -> str:
     about = data.investigation.described[attribution.figure]
     rows = [["all of it", "", _amount(about, attribution.total), "", ""]]
     for piece in (*attribution.pieces, *([attribution.rest] if attribution.rest else [])):
-        share = wording.share(piece.share.mean, piece.share.low, piece.share.high) if piece.share else "cannot be told"
+        share = wording.share(piece.share.mean, piece.share.low, piece.share.high) if piece.share else "unknown"
         left = _amount(about, piece.left) if piece.left else ""
         rows.append([piece.name, text(piece.about), _amount(about, piece.cost), share, left])
     method = (

@@ -62,7 +62,7 @@ def _why_not(data: ReportData, compared: Compared | None, comparison: Comparison
     if compared is not None:
         return f"{wording.sentence(compared, comparison.baseline)} {wording.meaning(compared)}"
     if comparison.figures:
-        return f"Its {data.investigation.primary}, which decides, cannot be told in every run."
+        return f"Its {data.investigation.primary}, which decides, has no value in some runs."
     return f"There are no valid pairs, of at least {LEAST_PAIRS}."
 
 
@@ -86,6 +86,6 @@ def _pairs_and_looks(data: ReportData) -> str:
     intervals = f"{confidence_level(alpha)} intervals"
     keeps = f"; {intervals} keep the chance of a false difference of each two at 5 % in all" if len(looks) > 1 else ""
     names = ", ".join(dict.fromkeys(caveat.name for caveat in data.caveats))
-    caveats = f" Doubts, each explained under [Limits](#limits): {names}." if names else ""
+    caveats = f" Caveats, each explained under [Limits](#limits): {names}." if names else ""
     declared = f" {stops}{keeps}." if stops else f" {intervals}."
     return f"What decides is {data.investigation.primary}, in {pairs} of runs for each two arms.{declared}{caveats}"

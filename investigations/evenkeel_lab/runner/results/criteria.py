@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     """All of the interval is beyond the bound."""
     OPEN = "open"
     """The bound is inside the interval."""
-    UNTOLD = "untold"
+    UNKNOWN = "unknown"
     """Too few pairs have a value, or not all of their runs."""
 
 
@@ -44,7 +44,7 @@ class Criterion:
         """The outcome by the interval."""
         measured = self.measured
         if not measured.is_known:
-            return Outcome.UNTOLD
+            return Outcome.UNKNOWN
         more_is_worse = measured.metric.more_is_worse
         ends = (measured.low, measured.high) if more_is_worse else (-measured.high, -measured.low)
         bound = self.bound if more_is_worse else -self.bound

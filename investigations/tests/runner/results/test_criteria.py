@@ -57,18 +57,18 @@ def test_runs_that_are_all_the_same_have_no_spread() -> None:
     assert (describe_bound(found), str(found.measured)) == ("at most 0.00 %", "0.00 % [0.00 %, 0.00 %]")
 
 
-def test_what_too_few_runs_tell_is_untold() -> None:
+def test_a_metric_of_too_few_runs_is_unknown() -> None:
     (found,) = criteria(investigation(p99=10.0), runs(p50=[1.0] * 6))
-    assert (found.outcome, str(found.measured)) == (Outcome.UNTOLD, "")
+    assert (found.outcome, str(found.measured)) == (Outcome.UNKNOWN, "")
 
 
-def test_what_not_every_run_tells_is_untold() -> None:
+def test_a_metric_without_a_value_in_some_runs_is_unknown() -> None:
     """Of quantiles those runs tell that were fast enough."""
     done = runs(p99=[10.0] * 6)
     told = done["003+off+on"]
     done["003+off+on"] = [told[0], replace(told[1], figures={})]
     (found,) = criteria(investigation(p99=20.0), done)
-    assert found.outcome is Outcome.UNTOLD
+    assert found.outcome is Outcome.UNKNOWN
 
 
 def test_a_pair_that_does_not_count_does_not_count_here() -> None:
