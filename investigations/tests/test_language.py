@@ -47,8 +47,8 @@ FORBIDDEN_OPENING = re.compile(r"(Know|Let|Say|Tell|See to|Have|Be|What|Who|Whos
 FORBIDDEN_NAMES = frozenset({"told", "found", "one", "several", "who", "said", "asked"})
 # As a part of a name, these are not the field's word for anything here; the glossary has the field's words.
 FORBIDDEN_WORDS = re.compile(
-    "bury|desk|elsewhere|glance|gossip|graves|heir|hub|meanwhile|mishaps?|obstacle|patience|places?|refusals?|said|seats?|"
-    "sender|sides?|standing|told|twins?|who|whose|will"
+    "bury|desk|doubts?|elsewhere|glance|gossip|graves|heir|hub|meanwhile|mishaps?|obstacle|patience|places?|refusals?|"
+    "said|seats?|sender|sides?|standing|told|twins?|untold|who|whose|will"
 )
 # Once the plugin's words for series, budgets, headroom and quota windows. In the lab, a process has children, an error
 # has a hint, a stream has a pace, and LiteLLM's own callback is the stock one.
@@ -56,7 +56,7 @@ FORBIDDEN_IN_THE_PLUGIN = re.compile("child|children|hints|pace|stock")
 # Machines are no persons, and nobody has to guess what "so much" means.
 FORBIDDEN_PHRASES = re.compile(
     r"\b(nobody|whoever|whomever|somebody|of whom|who asks|is told|are told|has heard|hears of|has died|have died|"
-    r"knows of|is asked|are asked|so much|so many|so long|so soon)\b",
+    r"knows of|is asked|are asked|can be told|cannot be told|untold|doubts?|so much|so many|so long|so soon)\b",
     re.IGNORECASE,
 )
 

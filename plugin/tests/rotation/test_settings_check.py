@@ -36,17 +36,17 @@ def test_a_deployment_may_say_it_of_its_account_too() -> None:
 
 
 def test_an_account_that_nobody_is_is_told_with_the_nearest_that_there_is() -> None:
-    (doubt,) = told({"acem": {"weight": 2}}, deployment("acme"), deployment("south"))
-    assert doubt.startswith("accounts.acem: no deployment in the configuration has this account.")
-    assert "did you mean acme?" in doubt
+    (warning,) = told({"acem": {"weight": 2}}, deployment("acme"), deployment("south"))
+    assert warning.startswith("accounts.acem: no deployment in the configuration has this account.")
+    assert "did you mean acme?" in warning
     # Without deployments in the configuration, the names are unknown.
     assert told({"acem": {"weight": 2}}) == []
 
 
 def test_a_model_that_an_account_has_not_is_told() -> None:
-    (doubt,) = told({"acme": {"models": {"gpt4o": {"rpm": 5}, "chat": {"rpm": 5}, "gpt-4o": {}}}}, deployment("acme"))
-    assert doubt.startswith("accounts.acme.models.gpt4o: ")
-    assert "gpt-4o" in doubt.partition("did you mean")[2]
+    (warning,) = told({"acme": {"models": {"gpt4o": {"rpm": 5}, "chat": {"rpm": 5}, "gpt-4o": {}}}}, deployment("acme"))
+    assert warning.startswith("accounts.acme.models.gpt4o: ")
+    assert "gpt-4o" in warning.partition("did you mean")[2]
 
 
 def test_an_account_that_is_called_like_a_key_is_called_otherwise() -> None:
@@ -55,9 +55,9 @@ def test_an_account_that_is_called_like_a_key_is_called_otherwise() -> None:
     spec = DeploymentSpec.from_litellm(one, terms.accounts)
     assert spec.weight == 7
     assert spec.account == Account.from_deployment({}, {"account": "sk-hush"}).name
-    (doubt,) = [str(found) for found in settings_warnings(terms.accounts, [one], "accounts")]
-    assert spec.account in doubt
-    assert "hush" not in doubt + spec.account + repr(terms)
+    (warning,) = [str(found) for found in settings_warnings(terms.accounts, [one], "accounts")]
+    assert spec.account in warning
+    assert "hush" not in warning + spec.account + repr(terms)
 
 
 @pytest.mark.parametrize("name", ["acme", "skyline", "team-sk-1", "acct-0123456789ab"])

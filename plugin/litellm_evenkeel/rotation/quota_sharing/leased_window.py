@@ -375,7 +375,7 @@ class LeasedWindow(QuotaWindow):
         return max(self._released_in(now, over), super().wait_for(now, amount), ROUND_TRIP_SECONDS)
 
     def _unleased_usage(self, clock_offset: ClockOffset) -> tuple[UnleasedUsage, ...]:
-        """Return the usage to report, by the store's parts: in doubt the later part, which expires later."""
+        """Return the usage to report, by the store's parts: if uncertain, in the later part, which expires later."""
         width = self._part_seconds
         return tuple(
             UnleasedUsage(math.floor(((part + 1) * width + clock_offset.high) / self._part_length), amount)
