@@ -50,6 +50,8 @@ def entities(plan: Plan, host: str, before_removal: Callable[[], None]) -> Itera
     keys = [key_of(plan, user) for user in range(plan.users)] if plan.key_mode == PER_USER else []
     headers = {"authorization": f"Bearer {plan.admin_key}"}
     with httpx.Client(base_url=host, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False) as asking:
+        if ids or keys:
+            log.info("Creating %d users and %d keys in the proxy.", len(ids), len(keys))
         try:
             _each(asking, "/customer/new", [{"user_id": user_id} for user_id in ids])
             _each(asking, "/key/generate", [{"key": key, "models": []} for key in keys])

@@ -63,6 +63,8 @@ FAILED = 3
 """Exit code of a load that could not be completed."""
 
 log = logging.getLogger("evenkeel")
+# Locust shows messages of all libraries, and this one has a line for each created user.
+logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 class RequestFailed(Exception):
