@@ -10,23 +10,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-ATTEMPTS = 2
+ATTEMPTS = 3
 
 
 @pytest.fixture(scope="session")
 def run_drill() -> Callable[[Callable[[], Any]], Any]:
-    """A function that runs a drill, repeats it if it missed its schedule, and skips the test if it missed it again.
-
-    A drill misses its schedule when the machine is too busy. Then it shows nothing, neither for nor against the plugin.
-    """
+    """A function that runs a drill, and repeats it if the machine was too busy for the drill's schedule."""
 
     def run(drill: Callable[[], Any]) -> Any:
-        reason = ""
-        for _ in range(ATTEMPTS):
+        for _ in range(ATTEMPTS - 1):
             try:
                 return drill()
-            except ScheduleMissed as error:
-                reason = str(error)
-        return pytest.skip(reason)
+            except ScheduleMissed:
+                continue
+        return drill()
 
     return run

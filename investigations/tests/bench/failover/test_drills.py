@@ -1,7 +1,7 @@
 """The smallest honest version of each part, in the real proxy. Slow: it boots it, and a provider's minute is a minute.
 
 What a short drill shows on any machine is asserted here; the bounds are the bench's. A drill that missed its schedule,
-because the machine was busy, shows nothing: it is repeated, and then skipped.
+because the machine was busy, shows nothing: it is repeated.
 """
 
 from __future__ import annotations
