@@ -92,13 +92,17 @@ async def stack_folder() -> AsyncIterator[Path]:
     parent = temporary_parent(server_uid())
     require_room(parent, STACK_MIB)
     folder = Path(tempfile.mkdtemp(prefix="evenkeel-", dir=parent))
-    folder.chmod(0o711)  # The servers' user must pass through it, but need not list it.
-    cleanup = subprocess.Popen(  # noqa: ASYNC220 - an interruption in between would leave the folder
-        [sys.executable, "-I", "-S", FOLDER_CLEANUP, folder],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    try:
+        folder.chmod(0o711)  # The servers' user must pass through it, but need not list it.
+        cleanup = subprocess.Popen(  # noqa: ASYNC220 - an interruption in between would leave the folder
+            [sys.executable, "-I", "-S", FOLDER_CLEANUP, folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except BaseException:
+        folder.rmdir()
+        raise
     assert cleanup.stdin is not None
     try:
         yield folder

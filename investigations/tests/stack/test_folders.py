@@ -55,6 +55,20 @@ asyncio.run(main())
     assert not folder.exists()
 
 
+async def test_a_stack_folder_is_removed_when_no_process_can_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no memory")
+
+    monkeypatch.setattr("evenkeel_lab.stack.folders.temporary_parent", lambda _: tmp_path)
+    monkeypatch.setattr("subprocess.Popen", fail)
+    with pytest.raises(OSError, match="no memory"):
+        async with stack_folder():
+            pytest.fail("a folder without its cleanup")
+    assert list(tmp_path.iterdir()) == []
+
+
 async def test_a_cache_folder_is_created_by_a_single_process_at_a_time(tmp_path: Path) -> None:
     made = 0
 
