@@ -32,7 +32,7 @@ LOG_FOLDERS_KEPT = 20
 POLL_SECONDS = 0.02
 # Folders that the lab creates in the cache folder, and may remove.
 CACHE_PATTERNS = (
-    *("subjects", "plugins", "wheels", "matrix", "npm", "logs"),
+    *("subjects", "plugins", "wheels", "matrix", "npm", "logs", "boots"),
     *("engine-*", "schema-engine-*", "node-*", "decoys-*", "prisma-home-*"),
 )
 IN_USE = ".in-use"
@@ -157,15 +157,34 @@ async def create_once(folder: Path) -> AsyncIterator[Path | None]:
         os.close(lock)
 
 
-async def _locked(lock: int) -> None:
-    """Acquire a lock by polling, so that the wait can be cancelled."""
+@contextlib.asynccontextmanager
+async def turn_to_boot() -> AsyncIterator[None]:
+    """Wait until fewer proxies than cores boot on this cache, and count as one of them during the block.
+
+    A boot needs a whole core. If many run at once, none finishes in time.
+    """
+    folder = cache_folder() / "boots"
+    with _writing_to(folder):
+        folder.mkdir(exist_ok=True)
+        locks = [
+            os.open(folder / f"{number}.lock", os.O_CREAT | os.O_RDWR, 0o600) for number in range(os.cpu_count() or 1)
+        ]
+    try:
+        await _locked(*locks)
+        yield
+    finally:
+        for lock in locks:
+            os.close(lock)
+
+
+async def _locked(*locks: int) -> None:
+    """Acquire one of the locks by polling, so that the wait can be cancelled."""
     while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            await asyncio.sleep(POLL_SECONDS)
-        else:
-            return
+        for lock in locks:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+        await asyncio.sleep(POLL_SECONDS)
 
 
 @contextlib.contextmanager

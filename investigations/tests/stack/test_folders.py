@@ -24,6 +24,7 @@ from evenkeel_lab.stack.folders import (
     require_room,
     stack_folder,
     traversable,
+    turn_to_boot,
 )
 
 
@@ -97,6 +98,36 @@ async def test_an_incomplete_cache_folder_is_created_again(tmp_path: Path) -> No
         assert list(empty.iterdir()) == []
     async with create_once(tmp_path / "env") as empty:
         assert empty is None
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+async def test_no_more_proxies_boot_at_once_than_there_are_cores(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    booting, seen = 0, []
+
+    async def boot() -> None:
+        nonlocal booting
+        async with turn_to_boot():
+            booting += 1
+            seen.append(booting)
+            await asyncio.sleep(0.03)
+            booting -= 1
+
+    await asyncio.gather(*(boot() for _ in range(5)))
+    assert max(seen) == cores
+    assert len(seen) == 5
+    assert kept(own_cache) == [own_cache / "boots"]
+
+
+async def test_a_boot_that_fails_lets_the_next_one_boot(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    with pytest.raises(RigFailure):
+        async with turn_to_boot():
+            raise RigFailure("It did not answer.", hint="Look.")
+    async with asyncio.timeout(1), turn_to_boot():
+        pass
 
 
 def test_the_error_for_a_full_disk_names_the_disk_and_the_remedy(tmp_path: Path) -> None:

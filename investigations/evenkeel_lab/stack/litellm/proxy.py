@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.errors import ProcessFailed, WrongUse
+from evenkeel_lab.stack.folders import turn_to_boot
 from evenkeel_lab.stack.litellm.config import MODEL, Journal, Prometheus, ProxySpec, proxy_config
 from evenkeel_lab.stack.litellm.environment import prisma_env
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
@@ -168,8 +169,10 @@ async def proxy(
         folder=folder,
     )
     url = f"http://{LOOPBACK}:{port}"
-    async with running(command) as child:
-        seconds = await boot(child, url)
+    async with contextlib.AsyncExitStack() as stopped:
+        async with turn_to_boot():
+            child = await stopped.enter_async_context(running(command))
+            seconds = await boot(child, url)
         info = ServiceInfo.of_process(child, name, spec.litellm, url, seconds)
         yield Proxy(info, spec, url, master_key, config, services)
 
