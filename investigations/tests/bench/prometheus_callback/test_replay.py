@@ -25,14 +25,21 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.background
 
-SETUP = ReplaySetup(Path(sys.executable), (Path(__file__).parent,), bare=True)
 WRONG = "wrong:Wrong"
 FEW, SOME, MANY = 150, 800, 5_000
 
 
+@pytest_asyncio.fixture(scope="module")
+async def own() -> AsyncIterator[ReplaySetup]:
+    """LiteLLM without its proxy, imported once. It can import the callbacks beside this file."""
+    setup = ReplaySetup(Path(sys.executable), (Path(__file__).parent,), bare=True)
+    async with preloaded(setup) as running:
+        yield running
+
+
 @pytest.mark.slow
-async def test_only_the_faults_of_a_wrong_callback_are_found(recorded: list[Event]) -> None:
-    comparison = await compare_callbacks(SETUP, recorded, FEW, arms=(STOCK, WRONG))
+async def test_only_the_faults_of_a_wrong_callback_are_found(own: ReplaySetup, recorded: list[Event]) -> None:
+    comparison = await compare_callbacks(own, recorded, FEW, arms=(STOCK, WRONG))
     families = {difference.family for difference in comparison.undocumented}
     assert {
         "litellm_cache_misses_metric",
@@ -45,23 +52,25 @@ async def test_only_the_faults_of_a_wrong_callback_are_found(recorded: list[Even
     assert comparison.series > 1_000
 
 
-async def test_a_failed_replay_states_its_reason(recorded: list[Event]) -> None:
+async def test_a_failed_replay_states_its_reason(own: ReplaySetup, recorded: list[Event]) -> None:
     with pytest.raises(RigFailure, match="nowhere"):
-        async with start_replay(SETUP, "nowhere:Nothing", recorded[:1]):
+        async with start_replay(own, "nowhere:Nothing", recorded[:1]):
             pass
 
 
 @pytest.mark.parametrize("settings", ["none", "several workers", "short lives, always looked at"])
-async def test_our_scrape_equals_stocks(recorded: list[Event], settings: str) -> None:
-    comparison = await compare_callbacks(SETUP, recorded, FEW, settings)
+async def test_our_scrape_equals_stocks(own: ReplaySetup, recorded: list[Event], settings: str) -> None:
+    comparison = await compare_callbacks(own, recorded, FEW, settings)
     assert not comparison.undocumented, comparison
 
 
-async def test_settings_that_both_reject_are_rejected_with_the_same_message(recorded: list[Event]) -> None:
-    comparison = await compare_callbacks(SETUP, recorded, FEW, "buckets out of order")
+async def test_settings_that_both_reject_are_rejected_with_the_same_message(
+    own: ReplaySetup, recorded: list[Event]
+) -> None:
+    comparison = await compare_callbacks(own, recorded, FEW, "buckets out of order")
     assert (comparison.series, list(comparison.undocumented)) == (0, [])
     # A callback that accepts the settings, or rejects them with another message, differs.
-    comparison = await compare_callbacks(SETUP, recorded, FEW, "buckets out of order", arms=(STOCK, "noop"))
+    comparison = await compare_callbacks(own, recorded, FEW, "buckets out of order", arms=(STOCK, "noop"))
     (difference,) = comparison.undocumented
     assert (difference.kind, difference.first, difference.second) == (Kind.CRITICAL, "Buckets not in sorted order", "")
 

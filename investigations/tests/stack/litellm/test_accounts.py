@@ -22,7 +22,7 @@ def read_yaml(path: Path) -> Any:
     return yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
 
 
-@pytest.mark.parametrize("count", [10, MAX_ACCOUNTS])
+@pytest.mark.parametrize("count", [10, 300, pytest.param(MAX_ACCOUNTS, marks=pytest.mark.slow)])
 def test_the_mock_provider_and_the_proxy_have_the_same_accounts(count: int, tmp_path: Path) -> None:
     accounts = unequal_accounts(count)
     write_yaml(mock_settings(accounts), tmp_path / "mock.yaml")
