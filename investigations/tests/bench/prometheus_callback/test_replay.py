@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.bench.prometheus_callback.events import Event
 
-pytestmark = pytest.mark.background
-
 WRONG = "wrong:Wrong"
 FEW, SOME, MANY = 150, 800, 5_000
 
