@@ -20,7 +20,7 @@ ALONE = $(shell grep -rl --include='test_*.py' 'pytest.mark.alone' $(wildcard */
 NOT_QUICK := $(addprefix --ignore=investigations/tests/,report notebook compat diagnosis bench plugin) \
   -k 'not machine and not multiple_comparisons and not lease_pending'
 
-.PHONY: help setup demo test test-quick test-slow test-all check check-style check-types check-imports check-docs check-reports matrix bench reports format lock clean
+.PHONY: help setup demo test test-quick test-slow test-all check check-style check-types check-imports check-docs check-reports check-wheel matrix bench reports format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ check-docs: .venv/.ready ## documentation and language
 
 check-reports: .venv/.ready ## committed reports and notebooks are what their data says (3 minutes)
 	@$(BIN)/evenkeel report --check
+
+check-wheel: .venv/.ready ## the wheel works where it is installed, with and without the lab (1 minute)
+	@.ci/wheel
 
 matrix: .venv/.ready ## the plugin with every LiteLLM version of the matrix; resumable, writes the README's table (minutes each)
 	@$(BIN)/evenkeel compat --run --write
