@@ -49,13 +49,15 @@ def after_death(seed: int, *, ttl: float = 10.0, at_once: bool = True) -> float:
     return asyncio.run(_after_death(random.Random(seed), ttl, at_once=at_once)) * MILLISECONDS
 
 
-def at_proxy(seed: int, *, rotation: str = "evenkeel", ttl: float = 10.0, workers: int = 1) -> float:
+def at_proxy(
+    seed: int, *, rotation: str = "evenkeel", ttl: float = 10.0, workers: int = 1, rate: float = DRILL_RATE
+) -> float:
     """Return one plus the number of requests that reach five of ten accounts in the ten seconds after their deaths.
 
     `rotation` is `evenkeel` or one of LiteLLM's routing strategies. Several workers share state through Redis. With a
-    `ttl` of 0, each request makes a new snapshot.
+    `ttl` of 0, each request makes a new snapshot. `rate` is the number of requests per second.
     """
-    return asyncio.run(_at_proxy(random.Random(seed), rotation, ttl, workers)) + LEAST
+    return asyncio.run(_at_proxy(random.Random(seed), rotation, ttl, workers, rate)) + LEAST
 
 
 async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> float:
@@ -107,11 +109,11 @@ async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> f
     return last
 
 
-async def _at_proxy(chance: random.Random, rotation: str, ttl: float, workers: int) -> int:
+async def _at_proxy(chance: random.Random, rotation: str, ttl: float, workers: int, rate: float) -> int:
     accounts = unlimited_accounts(ACCOUNTS)
     dies = {account.name: FIRST_DIES_AT + NEXT_AFTER * number for number, account in enumerate(accounts[::2])}
     due, at = [], 0.0
-    while (at := at + chance.expovariate(DRILL_RATE)) < max(dies.values()) + OBSERVED_SECONDS:
+    while (at := at + chance.expovariate(rate)) < max(dies.values()) + OBSERVED_SECONDS:
         due.append(at)
     drill = Drill(accounts, due, tuple(Trouble(name, "status=401", moment) for name, moment in dies.items()))
     subject = drill.subject(rotation, DEFAULT_VERSION, workers)

@@ -29,6 +29,7 @@ SECONDS = 80.0
 SHARE = 1.2
 # By then, the load has reached the limits of the accounts: a router without pacing is beyond them.
 EXHAUSTED_AT = 55.0
+ACCOUNTS = 8
 # Two keys have a demand below an equal share, two above.
 WEIGHTS = (1.0, 3.0, 17.0, 19.0)
 REFERENCE = "simple-shuffle"
@@ -38,17 +39,22 @@ STEP, RECOVERED = 0.1, 0.9
 RECOVERY_SECONDS = 2.0
 
 
-def drill(share: float = SHARE, seconds: float = SECONDS, accounts: int = 8) -> Drill:
+def drill(share: float = SHARE, seconds: float = SECONDS, accounts: int = ACCOUNTS) -> Drill:
     """Return the drill that every arm runs."""
     chosen = unequal_accounts(accounts)
     return Drill(chosen, times([Stretch(0.0, share * total(chosen))], seconds), weights=WEIGHTS)
 
 
 async def bench_overload(
-    steps: Steps, version: str, *, seconds: float = SECONDS, arms: Sequence[str] = (EVENKEEL, REFERENCE)
+    steps: Steps,
+    version: str,
+    *,
+    seconds: float = SECONDS,
+    accounts: int = ACCOUNTS,
+    arms: Sequence[str] = (EVENKEEL, REFERENCE),
 ) -> list[Metric]:
     """Run the drill with all arms, and return the metrics."""
-    wanted = drill(seconds=seconds)
+    wanted = drill(seconds=seconds, accounts=accounts)
     outcomes: dict[str, Outcome] = {}
     with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as name:
         async with stack(wanted.options(), steps=steps) as ground:

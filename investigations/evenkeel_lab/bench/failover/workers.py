@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.progress import Steps
     from evenkeel_lab.stack.stack import Stack
 
-WORKERS = 4
+WORKERS, ACCOUNTS = 4, 8
 # A load above the capacity of the accounts for more than a window, then half of the capacity.
 OVER, OVER_SECONDS = 1.2, 70.0
 UNDER, UNDER_SECONDS = 0.5, 30.0
@@ -29,12 +29,12 @@ UNDER, UNDER_SECONDS = 0.5, 30.0
 KILLED_AFTER, MARGIN_SECONDS = 10.0, 2.0
 
 
-def drill(over_seconds: float = OVER_SECONDS, under_seconds: float = UNDER_SECONDS) -> Drill:
+def drill(over_seconds: float = OVER_SECONDS, under_seconds: float = UNDER_SECONDS, accounts: int = ACCOUNTS) -> Drill:
     """Return the drill."""
-    accounts = unequal_accounts(8)
-    capacity = total(accounts)
+    chosen = unequal_accounts(accounts)
+    capacity = total(chosen)
     stretches = [Stretch(0.0, OVER * capacity), Stretch(over_seconds, UNDER * capacity)]
-    return Drill(accounts, times(stretches, over_seconds + under_seconds), weights=(1.0,) * WORKERS)
+    return Drill(chosen, times(stretches, over_seconds + under_seconds), weights=(1.0,) * WORKERS)
 
 
 async def bench_workers(
@@ -43,10 +43,11 @@ async def bench_workers(
     *,
     over_seconds: float = OVER_SECONDS,
     under_seconds: float = UNDER_SECONDS,
+    accounts: int = ACCOUNTS,
     arms: Sequence[str] = (EVENKEEL,),
 ) -> list[Metric]:
     """Run the drill with all arms, and return the metrics."""
-    wanted = drill(over_seconds, under_seconds)
+    wanted = drill(over_seconds, under_seconds, accounts)
     killed = over_seconds + KILLED_AFTER
     metrics = []
     for arm in arms:
