@@ -28,6 +28,7 @@ SETTINGS = {
     "seed": 7,
     "accounts": [
         {"name": "limited", "key": "sk-limited", "rpm": 100},
+        {"name": "contended", "key": "sk-contended", "rpm": 100},
         {"name": "narrow", "key": "sk-narrow", "concurrency": 3},
         {"name": "gone", "key": "sk-gone", "revoked": True},
     ],
@@ -48,7 +49,7 @@ def client(url: str, key: str, **options: Any) -> httpx.AsyncClient:
 
 async def test_a_quota_is_exact_across_workers_under_concurrency(url: str) -> None:
     limits = httpx.Limits(max_connections=64, max_keepalive_connections=0)
-    async with client(url, "sk-limited", limits=limits) as asking:
+    async with client(url, "sk-contended", limits=limits) as asking:
         answers = await asyncio.gather(*(asking.post(CHAT, json=BODY) for _ in range(400)))
     statuses = [answer.status_code for answer in answers]
     assert (statuses.count(200), statuses.count(429)) == (100, 300)
