@@ -63,7 +63,7 @@ test-slow: .venv/.ready ## tests that boot real proxies, of every supported Lite
 test-all: test test-slow ## both
 
 # The longest first, so that the others run beside it.
-check: check-reports check-style check-types check-imports check-docs check-wheel ## all of the following, two at once with -j2 (4 minutes)
+check: check-reports check-style check-types check-imports check-docs check-wheel ## all of the following, two at once with -j2 (5 minutes)
 
 check-style: .venv/.ready ## format and lint: ruff
 	@$(BIN)/ruff format --check --quiet . || { echo "hint: make format" >&2; exit 1; }
