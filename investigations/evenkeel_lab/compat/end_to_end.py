@@ -18,6 +18,7 @@ from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.http_client import client
 from evenkeel_lab.stack.litellm.accounts import Account, mock_settings
 from evenkeel_lab.stack.litellm.config import MODEL
+from evenkeel_lab.stack.litellm.proxy import READY_SECONDS
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 from evenkeel_lab.stack.processes.process import Command, running, until_ready
 from evenkeel_lab.stack.servers.mock import answers, mock
@@ -36,7 +37,7 @@ EXPECTED = {"alive": "healthy", "also-alive": "healthy", DEAD: "quarantined"}
 REQUESTS, AT_ONCE, RETRIES = 60, 4, 3
 # LiteLLM does not count requests that were served after an attempt with a bad key: it takes the client's key for it.
 LEAST_COUNTED = REQUESTS - AT_ONCE
-READY_SECONDS, STOP_SECONDS, ANSWER_SECONDS = 180.0, 30.0, 30.0
+STOP_SECONDS, ANSWER_SECONDS = 30.0, 30.0
 COUNTED_SECONDS, POLL_SECONDS = 20.0, 0.2
 COUNTED, ERRORS = "litellm_proxy_total_requests_metric_total", r"evenkeel_\w*plugin_errors_total"
 MOST_DETAILS = 300

@@ -140,7 +140,7 @@ async def create_once(folder: Path) -> AsyncIterator[Path | None]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder.with_name(folder.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        await _locked(lock)
+        await _acquired([lock], 1)
         if done.exists():
             yield None
             return
@@ -158,10 +158,10 @@ async def create_once(folder: Path) -> AsyncIterator[Path | None]:
 
 
 @contextlib.asynccontextmanager
-async def turn_to_boot() -> AsyncIterator[None]:
-    """Wait until fewer proxies than cores boot on this cache, and count as one of them during the block.
+async def turn_to_boot(processes: int = 1) -> AsyncIterator[None]:
+    """Wait until cores are free for the processes of a proxy that boots, and occupy them during the block.
 
-    A boot needs a whole core. If many run at once, none finishes in time.
+    A boot needs a whole core for each process. If many run at once on this cache, none finishes in time.
     """
     folder = cache_folder() / "boots"
     with _writing_to(folder):
@@ -170,20 +170,26 @@ async def turn_to_boot() -> AsyncIterator[None]:
             os.open(folder / f"{number}.lock", os.O_CREAT | os.O_RDWR, 0o600) for number in range(os.cpu_count() or 1)
         ]
     try:
-        await _locked(*locks)
+        await _acquired(locks, min(processes, len(locks)))
         yield
     finally:
         for lock in locks:
             os.close(lock)
 
 
-async def _locked(*locks: int) -> None:
-    """Acquire one of the locks by polling, so that the wait can be cancelled."""
+async def _acquired(locks: list[int], number: int) -> None:
+    """Acquire that number of the locks by polling, so that the wait can be cancelled. Hold none of them while waiting."""
     while True:
+        held: list[int] = []
         for lock in locks:
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
+            if len(held) < number:
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    held.append(lock)
+        if len(held) == number:
+            return
+        for lock in held:
+            fcntl.flock(lock, fcntl.LOCK_UN)
         await asyncio.sleep(POLL_SECONDS)
 
 

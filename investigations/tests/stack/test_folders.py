@@ -101,21 +101,21 @@ async def test_an_incomplete_cache_folder_is_created_again(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("cores", [1, 2])
-async def test_no_more_proxies_boot_at_once_than_there_are_cores(
+async def test_proxies_that_boot_have_no_more_processes_than_there_are_cores(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     booting, seen = 0, []
 
-    async def boot() -> None:
+    async def boot(workers: int) -> None:
         nonlocal booting
-        async with turn_to_boot():
-            booting += 1
+        async with turn_to_boot(workers):
+            booting += min(workers, cores)
             seen.append(booting)
             await asyncio.sleep(0.03)
-            booting -= 1
+            booting -= min(workers, cores)
 
-    await asyncio.gather(*(boot() for _ in range(5)))
+    await asyncio.gather(*(boot(workers) for workers in (1, 2, 1, 4, 1)))
     assert max(seen) == cores
     assert len(seen) == 5
     assert kept(own_cache) == [own_cache / "boots"]

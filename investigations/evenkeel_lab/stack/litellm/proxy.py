@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 ENGINES = "engines"
 PROBE = Path(__file__).parents[1] / "probes"
 SEED = "0"
-READY_SECONDS = 180.0
+# A boot on a free core takes half a minute. On a busy machine, three minutes were too few.
+READY_SECONDS = 300.0
 STOP_SECONDS = 6.0
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 
@@ -170,7 +171,7 @@ async def proxy(
     )
     url = f"http://{LOOPBACK}:{port}"
     async with contextlib.AsyncExitStack() as stopped:
-        async with turn_to_boot():
+        async with turn_to_boot(spec.workers):
             child = await stopped.enter_async_context(running(command))
             seconds = await boot(child, url)
         info = ServiceInfo.of_process(child, name, spec.litellm, url, seconds)
