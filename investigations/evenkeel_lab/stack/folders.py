@@ -178,7 +178,7 @@ async def turn_to_boot(processes: int = 1) -> AsyncIterator[None]:
 
 
 async def _acquired(locks: list[int], number: int) -> None:
-    """Acquire that number of the locks by polling, so that the wait can be cancelled. Hold none of them while waiting."""
+    """Acquire that number of the locks by polling, so that the wait can be cancelled. Hold none while waiting."""
     while True:
         held: list[int] = []
         for lock in locks:
