@@ -29,12 +29,17 @@ UNDER, UNDER_SECONDS = 0.5, 30.0
 KILLED_AFTER, MARGIN_SECONDS = 10.0, 2.0
 
 
-def drill(over_seconds: float = OVER_SECONDS, under_seconds: float = UNDER_SECONDS, accounts: int = ACCOUNTS) -> Drill:
+def drill(
+    over_seconds: float = OVER_SECONDS,
+    under_seconds: float = UNDER_SECONDS,
+    accounts: int = ACCOUNTS,
+    workers: int = WORKERS,
+) -> Drill:
     """Return the drill."""
     chosen = unequal_accounts(accounts)
     capacity = total(chosen)
     stretches = [Stretch(0.0, OVER * capacity), Stretch(over_seconds, UNDER * capacity)]
-    return Drill(chosen, times(stretches, over_seconds + under_seconds), weights=(1.0,) * WORKERS)
+    return Drill(chosen, times(stretches, over_seconds + under_seconds), weights=(1.0,) * workers)
 
 
 async def bench_workers(
@@ -44,22 +49,23 @@ async def bench_workers(
     over_seconds: float = OVER_SECONDS,
     under_seconds: float = UNDER_SECONDS,
     accounts: int = ACCOUNTS,
+    workers: int = WORKERS,
     arms: Sequence[str] = (EVENKEEL,),
 ) -> list[Metric]:
     """Run the drill with all arms, and return the metrics."""
-    wanted = drill(over_seconds, under_seconds, accounts)
+    wanted = drill(over_seconds, under_seconds, accounts, workers)
     killed = over_seconds + KILLED_AFTER
     metrics = []
     for arm in arms:
         with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as name:
             async with (
                 stack(wanted.options(), steps=steps) as ground,
-                ground.proxy(wanted.subject(arm, version, WORKERS), name=arm, database_number=1) as proxy,
+                ground.proxy(wanted.subject(arm, version, workers), name=arm, database_number=1) as proxy,
             ):
-                title = f"{arm}: {WORKERS} workers, {len(wanted.due):,} requests, Valkey killed after {killed:.0f} s"
+                title = f"{arm}: {workers} workers, {len(wanted.due):,} requests, Valkey killed after {killed:.0f} s"
                 with steps.step(title):
                     outcome = await run_drill(ground, proxy, wanted, Path(name) / arm, [_kill_valkey(ground, killed)])
-        metrics += _metrics(wanted, outcome, killed)
+        metrics += _metrics(wanted, outcome, killed, workers)
     return metrics
 
 
@@ -73,7 +79,7 @@ def _kill_valkey(ground: Stack, at: float) -> Intervention:
     return Intervention(at, kill)
 
 
-def _metrics(wanted: Drill, outcome: Outcome, killed: float) -> list[Metric]:
+def _metrics(wanted: Drill, outcome: Outcome, killed: float, workers: int) -> list[Metric]:
     over = over_limit(outcome.journal, wanted.accounts)
     worst = max(over, key=lambda name: over[name])
     after = [request for request in outcome.requests if request.due > killed - MARGIN_SECONDS]
@@ -84,7 +90,7 @@ def _metrics(wanted: Drill, outcome: Outcome, killed: float) -> list[Metric]:
             over[worst],
             "",
             "<= 0.01",
-            f"most: {worst}, {WORKERS} workers; {outcome.summary}",
+            f"most: {worst}, {workers} workers; {outcome.summary}",
         ),
         Metric("requests_lost_without_redis", lost, "", "<= 0", f"of {len(after):,} since Valkey was killed"),
     ]
