@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.bench.prometheus_callback.events import Event
 
 WRONG = "wrong:Wrong"
-FEW, SOME, MANY = 150, 800, 5_000
+FEW, SOME, MANY = 150, 800, 2_000
 
 
 @pytest_asyncio.fixture(scope="module")
