@@ -178,7 +178,7 @@ def living(pids: set[int]) -> set[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.thorough)])
 def test_whatever_ends_up_leaves_no_process_no_port_and_no_folder(number: signal.Signals) -> None:
     with subprocess.Popen([*EVENKEEL, "up", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as up:
         assert up.stdout is not None

@@ -216,6 +216,7 @@ def test_a_folder_belongs_to_one_load(provider: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["at once", "as it begins"])
 def test_a_worker_that_dies_early_is_told_though_only_time_ends_the_load(
     provider: str, tmp_path: Path, moment: str

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OF_MATRIX = [one.version for one in committed().outcomes]
-# `.ci/run` takes only these two, by their names.
-NAMED = {DEFAULT_VERSION: "default"} | dict.fromkeys(OF_MATRIX[-1:], "newest")
-VERSIONS = sorted({DEFAULT_VERSION, *OF_MATRIX})
+OLDER = sorted({DEFAULT_VERSION, *OF_MATRIX[:-1]} - {OF_MATRIX[-1]})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: f"{NAMED.get(version, 'matrix')}-{version}")
+@pytest.mark.parametrize(
+    "version", [OF_MATRIX[-1], *(pytest.param(version, marks=pytest.mark.thorough) for version in OLDER)]
+)
 async def test_a_proxy_with_all_callbacks_serves_despite_a_revoked_account(version: str, tmp_path: Path) -> None:
     made = await installed(version, tmp_path / "environment", tmp_path / "uv.log")
     checks = await run_checks(made, tmp_path / "proxy", tmp_path)

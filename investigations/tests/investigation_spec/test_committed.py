@@ -51,6 +51,7 @@ def proxies() -> dict[str, list[Subject]]:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("subjects", proxies().values(), ids=proxies())
 async def test_every_arm_boots_and_answers(subjects: list[Subject]) -> None:
     async with stack(Options()) as ground:

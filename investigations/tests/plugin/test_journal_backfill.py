@@ -69,7 +69,7 @@ def moved(source: RecordStore, target: RecordStore, *, batches: int | None = Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [80_000, 1_000_000])
+@pytest.mark.parametrize("count", [80_000, pytest.param(1_000_000, marks=pytest.mark.thorough)])
 def test_all_records_move_while_both_stores_are_written(count: int, address: str, tmp_path: Path) -> None:
     def file() -> SqliteStore:
         return SqliteStore(tmp_path / "journal.db")

@@ -55,6 +55,7 @@ with open(sys.argv[2], "r+b") as file:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("ends", "most_lost"), [(signal.SIGTERM, 0), (signal.SIGKILL, MOST_LOST)])
 def test_no_more_is_lost_than_was_promised(tmp_path: Path, ends: signal.Signals, most_lost: int) -> None:
     path, shared = tmp_path / "journal.db", tmp_path / "offered"

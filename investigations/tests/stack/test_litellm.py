@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+BETWEEN = "1.81.9", "1.106.2", DEFAULT_VERSION
 CHATS = 50
 FLUSHED_SECONDS = 40.0
 BACK_SECONDS = 40.0
@@ -40,7 +41,10 @@ WHERE table_schema = 'public' AND udt_name IN ('jsonb', '_jsonb', 'json', '_json
 """
 
 
-@pytest_asyncio.fixture(scope="module", params=["1.81.8", "1.81.9", "1.106.2", DEFAULT_VERSION, "1.110.2"])
+@pytest_asyncio.fixture(
+    scope="module",
+    params=["1.81.8", "1.110.2", *(pytest.param(version, marks=pytest.mark.thorough) for version in BETWEEN)],
+)
 async def proxy(request: pytest.FixtureRequest, below: Stack) -> AsyncIterator[Proxy]:
     async with below.proxy(ProxySpec(request.param, Prometheus.STOCK, settings=SETTINGS)) as running:
         yield running

@@ -34,7 +34,7 @@ PAID = "litellm_requests_metric_total"
 OF_EACH_PROCESS = "litellm_redis_circuit_breaker_state"
 
 
-@pytest_asyncio.fixture(scope="module", params=[DEFAULT_VERSION, "1.110.2"])
+@pytest_asyncio.fixture(scope="module", params=[pytest.param(DEFAULT_VERSION, marks=pytest.mark.thorough), "1.110.2"])
 async def proxy(request: pytest.FixtureRequest, below: Stack) -> AsyncIterator[Proxy]:
     async with below.proxy(ProxySpec(request.param, Prometheus.EVENKEEL, workers=2), name="counted") as running:
         yield running

@@ -213,6 +213,7 @@ def test_a_port_that_is_taken_is_refused(run_mock: RunMock) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_memory_is_flat_over_200_000_requests_with_the_journal_on(run_mock: RunMock) -> None:
     request = request_bytes(json.dumps(BODY).encode())
     with run_mock({}, "--journal", "10000") as mock:

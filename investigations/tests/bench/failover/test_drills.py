@@ -52,6 +52,7 @@ def test_accounts_fail_one_after_another(run_drill: RunDrill) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_overload_is_shared_fairly_and_keeps_limits(run_drill: RunDrill) -> None:
     drill = partial(bench_overload, Silent(), DEFAULT_VERSION, seconds=68.0, accounts=FEW, arms=[EVENKEEL])
     result = DrillResult(run_drill(lambda: asyncio.run(drill())))

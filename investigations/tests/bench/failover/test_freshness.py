@@ -25,6 +25,7 @@ def test_a_dead_account_gets_requests_for_longer_if_failures_count_with_the_next
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_dead_account_of_a_proxy_gets_fewer_requests_with_the_rotation(
     run_drill: Callable[[Callable[[], int]], int],
 ) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 WRONG = "wrong:Wrong"
 FEW, SOME, MANY = 150, 800, 2_000
+COMMON = "many", "several workers"
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -82,7 +83,10 @@ async def server() -> AsyncIterator[ReplaySetup]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [name for name in MATRIX if name != "none"])
+@pytest.mark.parametrize(
+    "settings",
+    [pytest.param(name, marks=() if name in COMMON else pytest.mark.thorough) for name in MATRIX if name != "none"],
+)
 async def test_our_scrape_equals_stocks_under_all_settings(
     server: ReplaySetup, recorded: list[Event], settings: str
 ) -> None:
@@ -98,6 +102,7 @@ async def test_our_scrape_equals_stocks_in_a_proxy(recorded: list[Event]) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 async def test_stock_does_not_differ_from_itself(recorded: list[Event]) -> None:
     setup = (await replay_setups((RECORDED,)))[RECORDED]
     comparison = await compare_callbacks(setup, recorded, SOME, "many", arms=(STOCK, STOCK))
@@ -105,6 +110,7 @@ async def test_stock_does_not_differ_from_itself(recorded: list[Event]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 async def test_cpu_and_allocations_are_measured(recorded: list[Event]) -> None:
     (setup,) = (await replay_setups((RECORDED,))).values()
     drawn = Sampler(recorded, Population(variations=False), 1).draw(FEW)
