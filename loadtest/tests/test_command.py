@@ -179,6 +179,7 @@ def test_a_key_that_only_requests_need_fails_the_run(provider: str, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_more_than_the_machine_can_send_is_the_rigs_fault(provider: str, tmp_path: Path) -> None:
     arguments = ("--arrivals", "constant", "--rate", "30000", "--duration", "1")
     done = load(provider, tmp_path / "records", *arguments, "--json")

@@ -239,6 +239,7 @@ def test_outside_of_a_project_the_error_has_a_hint(
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_reports_are_identical_in_another_process_with_another_configuration(project: Path, simulate: Any) -> None:
     summary = project / "summary.json"
     write(simulate(), summary)
