@@ -28,7 +28,8 @@ def values(text: str, name: str) -> dict[str, float]:
     return {one: float(value) for one, _, value in (line.rpartition(" ") for line in lines)}
 
 
-@pytest.mark.parametrize("version", [pytest.param(DEFAULT_VERSION, marks=pytest.mark.thorough), "1.110.2"])
+@pytest.mark.thorough
+@pytest.mark.parametrize("version", [DEFAULT_VERSION, "1.110.2"])
 async def test_two_workers_report_one_state_and_leave_no_process(
     below: Stack, version: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -112,7 +112,8 @@ async def test_every_request_has_a_record_whatever_its_outcome(below: Stack) -> 
         assert health["errors"] == {}
 
 
-@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.thorough), 2])
+@pytest.mark.thorough
+@pytest.mark.parametrize("workers", [1, 2])
 async def test_a_proxy_that_is_stopped_loses_no_record(below: Stack, tmp_path: Path, workers: int) -> None:
     # Only the end of the proxy can write records with this interval.
     settings = {"evenkeel": {"journal": {"flush_interval": 600}}}

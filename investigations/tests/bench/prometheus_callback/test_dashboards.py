@@ -12,7 +12,7 @@ import pytest
 
 from evenkeel_lab.bench.prometheus_callback import VERSIONS, replay_setups
 from evenkeel_lab.bench.prometheus_callback.differential import EVENKEEL, SEED, STOCK
-from evenkeel_lab.bench.prometheus_callback.replay_process import NEWEST, scrape
+from evenkeel_lab.bench.prometheus_callback.replay_process import scrape
 from evenkeel_lab.bench.prometheus_callback.sampling import Population, Sampler
 from evenkeel_lab.bench.prometheus_callback.scrape import families
 
@@ -48,10 +48,8 @@ def test_the_list_names_its_sources_and_each_absent_metric_once() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "version",
-    [NEWEST, *(pytest.param(version, marks=pytest.mark.thorough) for version in VERSIONS if version != NEWEST)],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("version", VERSIONS)
 async def test_metrics_of_dashboards_are_in_our_scrape_if_in_stocks(recorded: list[Event], version: str) -> None:
     setup = (await replay_setups((version,)))[version]
     events = Sampler(recorded, Population(), SEED).draw(EVENTS)

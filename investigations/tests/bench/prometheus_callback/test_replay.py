@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 WRONG = "wrong:Wrong"
 FEW, SOME, MANY = 150, 800, 2_000
-COMMON = "many", "several workers"
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -83,10 +82,8 @@ async def server() -> AsyncIterator[ReplaySetup]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "settings",
-    [pytest.param(name, marks=() if name in COMMON else pytest.mark.thorough) for name in MATRIX if name != "none"],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("settings", [name for name in MATRIX if name != "none"])
 async def test_our_scrape_equals_stocks_under_all_settings(
     server: ReplaySetup, recorded: list[Event], settings: str
 ) -> None:
@@ -95,6 +92,7 @@ async def test_our_scrape_equals_stocks_under_all_settings(
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 async def test_our_scrape_equals_stocks_in_a_proxy(recorded: list[Event]) -> None:
     setup = (await replay_setups((RECORDED,)))[RECORDED]
     comparison = await compare_callbacks(setup, recorded, MANY)
