@@ -205,15 +205,20 @@ def test_a_name_may_begin_like_an_option_and_look_like_markup(provider: str, tmp
 
 
 @pytest.mark.slow
-@pytest.mark.alone
 def test_a_folder_belongs_to_one_load(provider: str, tmp_path: Path) -> None:
-    with start(provider, tmp_path / "one", *OPEN, "--duration", "8", "--json") as process:
+    with start(provider, tmp_path / "one", *OPEN, "--duration", "60") as process:
+        children: list[Any] = psutil.Process(process.pid).children(recursive=True)
         second = load(provider, tmp_path / "one", "--requests", "5")
-        reading = evenkeel("summary", str(tmp_path / "one"))
-        out, _ = process.communicate(timeout=40)
-    assert (second.returncode, reading.returncode, process.returncode) == (2, 2, 0)
+        reading = summary(tmp_path / "one")
+        process.terminate()
+        process.communicate(timeout=40)
+    psutil.wait_procs(children, timeout=20)
+    assert (second.returncode, reading.exit_code) == (2, 2)
+    assert "already has a load" in second.stderr
     assert "is in use" in reading.stderr
-    assert json.loads(out)["steps"][0]["calls"]["chat"]["requests"] == 800
+    kept = summary(tmp_path / "one", "--json")
+    assert kept.exit_code == 3, kept.stderr
+    assert json.loads(kept.stdout)["steps"][0]["calls"]["chat"]["requests"] > 5
 
 
 @pytest.mark.slow

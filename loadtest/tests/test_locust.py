@@ -98,6 +98,7 @@ def check_schedule(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_master_and_two_workers_share_one_schedule(provider: str, free_port: int, tmp_path: Path) -> None:
     port = str(free_port)
     with contextlib.ExitStack() as stack:

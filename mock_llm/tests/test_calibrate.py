@@ -48,6 +48,7 @@ def test_what_is_measured_neither_waits_nor_refuses() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_the_mock_itself_is_measured() -> None:
     command = [sys.executable, "-m", "evenkeel_mock", "--calibrate", "--json"]
     found = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=120).stdout)

@@ -47,7 +47,13 @@ async def found() -> AsyncIterator[dict[str, Target]]:
         yield found[frozenset(WANTED.arms)]
 
 
-@pytest.mark.parametrize("sampler", [pyspy.record, in_process_probe.record], ids=["py-spy", "probe"])
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        pytest.param(pyspy.record, id="py-spy", marks=pytest.mark.thorough),
+        pytest.param(in_process_probe.record, id="probe"),
+    ],
+)
 async def test_a_proxys_profile_names_the_functions_that_a_request_goes_through(
     found: dict[str, Target], tmp_path: Path, sampler: Sampler
 ) -> None:

@@ -150,6 +150,7 @@ async def test_a_killed_proxy_loses_only_its_last_records(below: Stack) -> None:
         assert 0 <= lost <= 2 * CLIENTS + 20
 
 
+@pytest.mark.thorough
 async def test_postgres_stores_records(below: Stack) -> None:
     async with below.proxy(ProxySpec(journal=Journal.POSTGRES)) as proxy:
         assert set(await asked(proxy, 30)) == {200}

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 CLIENTS = 20
 # 20,000 requests, which were promised, take several minutes.
-REQUESTS = int(os.environ.get("EVENKEEL_TEST_REQUESTS", "400"))
+REQUESTS = int(os.environ.get("EVENKEEL_TEST_REQUESTS", "200"))
 PAID = "litellm_requests_metric_total"
 # A gauge per process, which LiteLLM's Redis client sets and no Prometheus callback.
 OF_EACH_PROCESS = "litellm_redis_circuit_breaker_state"
@@ -95,12 +95,13 @@ async def totals(proxy: Proxy) -> Counter[str]:
 async def until_counted(proxy: Proxy, number: float) -> None:
     """Wait until `number` requests are counted. There is never one more."""
     counted = 0.0
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while counted < number:
             # A worker that ends may accept a scrape and not answer it.
             with contextlib.suppress(httpx.TransportError):
                 counted = (await totals(proxy))[PAID]
-            await asyncio.sleep(0.1 if counted < number else 0)
+            # A scrape costs a busy proxy as much as some requests do.
+            await asyncio.sleep(1 if counted < number else 0)
     assert counted == number
 
 

@@ -68,6 +68,7 @@ def test_overload_is_shared_fairly_and_keeps_limits(run_drill: RunDrill) -> None
     assert "http_429" in result.text, f"no request was rejected:{result.text}"
 
 
+@pytest.mark.thorough
 def test_workers_share_limits_and_lose_nothing_when_valkey_is_killed(run_drill: RunDrill) -> None:
     # Longer than a quota window, so that rejections for used up limits are over when Valkey is killed.
     drill = partial(
