@@ -99,8 +99,8 @@ format: .venv/.ready ## fix what ruff can fix (seconds)
 lock: .venv/.ready ## resolve all dependencies again, with hashes and without index lines (2 minutes)
 	@$(COMPILE) pyproject.toml --extra lab --extra dev -o locks/dev.txt
 	@$(COMPILE) pyproject.toml --extra lab -o locks/lab.txt
-	@# fastapi and orjson are what the plugin, and LiteLLM's authentication, import where they live: in a proxy.
-	@printf 'fastapi\norjson\npytest\npytest-asyncio\npytest-xdist\nhypothesis\n' | $(COMPILE) pyproject.toml - -c locks/dev.txt -o locks/plugin.txt
+	@# These packages are what the plugin, and LiteLLM's authentication, import where they live: in a proxy.
+	@printf 'backoff\nfastapi\norjson\nuvicorn\npytest\npytest-asyncio\npytest-xdist\nhypothesis\n' | $(COMPILE) pyproject.toml - -c locks/dev.txt -o locks/plugin.txt
 	@printf 'uv\n' | $(COMPILE) - -c locks/dev.txt -o locks/uv.txt
 	@for version in $(SUBJECT_VERSIONS); do \
 	  wanted=$$($(BIN)/python -m evenkeel_lab.stack.litellm.requirements $$version) && echo "$$wanted" | \

@@ -6,6 +6,8 @@ import pytest
 import pytest_asyncio
 
 from evenkeel_lab.stack.stack import Options, Stack, stack
+from evenkeel_lab.tracing.traces import Trace, Traces
+from evenkeel_lab.tracing.waits import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,3 +27,11 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("EVENKEEL_CACHE", str(folder))
     return folder
+
+
+@pytest.fixture
+def traces() -> Traces:
+    """Two arms: in one of them, requests wait for the database."""
+    stock = tuple(Trace(number, (20, 100 * number, 10, 50, 30)) for number in range(100))
+    lean = tuple(Trace(number, (20, 9, 10, 50, 30)) for number in range(100))
+    return Traces("bursts", "0" * 12, {"machine": "x86_64"}, PARTS, {"stock": stock, "lean": lean}, {"mock": "none"})

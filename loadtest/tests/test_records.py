@@ -163,6 +163,18 @@ def test_slow_ones_are_told_as_shares(tmp_path: Path) -> None:
     assert (calls.above_1s, calls.above_5s) == (0.5, 0.25)
 
 
+def test_slow_ones_among_the_first_are_a_share_of_the_first(tmp_path: Path) -> None:
+    # Sent at once, then one each second.
+    dues = [0, 0, 0, 0, *range(1, 31)]
+    slow = {0, 20}
+    times = [START + 1000 * MS * due for due in dues]
+    ends = [time + (6000 if n in slow else 1000) * MS for n, time in enumerate(times)]
+    write(tmp_path, [row(n, intended_ns=time, sent_ns=time, end_ns=ends[n]) for n, time in enumerate(times)])
+    calls = summary(tmp_path).steps[0].calls["chat"]
+    # Those of the first second and a half: four and one.
+    assert (calls.first_above_5s, calls.above_5s) == (1 / 5, 2 / 34)
+
+
 def test_several_kinds_and_several_steps(tmp_path: Path) -> None:
     write(tmp_path, [row(0), row(1, call="stream")])
     write(tmp_path, [row(0, step=1), row(1, step=1), row(2, step=1)], step=1, users=9)

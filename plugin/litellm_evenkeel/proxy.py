@@ -11,7 +11,7 @@ from typing import Any
 from litellm_evenkeel import compatibility, proxy_process
 from litellm_evenkeel.metrics.multiprocess.directory import enable_multiprocess_values, prepare_folder
 
-CALLBACKS = ("rotation", "prometheus", "gc_freeze", "journal")
+CALLBACKS = ("rotation", "prometheus", "gc_freeze", "journal", "lean")
 RENAMED = {"collector": "gc_freeze"}
 PROMETHEUS = "litellm_evenkeel.proxy.prometheus"
 

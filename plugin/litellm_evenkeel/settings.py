@@ -14,6 +14,7 @@ from pydantic import Field
 from litellm_evenkeel.budgets.settings import BudgetSettings
 from litellm_evenkeel.gc_freeze import GcFreezeSettings
 from litellm_evenkeel.journal.settings import JournalSettings
+from litellm_evenkeel.lean.settings import LeanSettings
 from litellm_evenkeel.metrics.settings import MetricsSettings
 from litellm_evenkeel.rotation.model.account import AccountSettings
 from litellm_evenkeel.rotation.settings import RotationSettings, check_consistency
@@ -33,6 +34,7 @@ class Settings(SettingsModel):
     budgets: BudgetSettings = Field(default_factory=BudgetSettings)
     gc_freeze: GcFreezeSettings = Field(default_factory=GcFreezeSettings)
     journal: JournalSettings = Field(default_factory=JournalSettings)
+    lean: LeanSettings = Field(default_factory=LeanSettings)
 
 
 # What most people change first.
@@ -53,6 +55,7 @@ GROUPS = {
     "Budgets": "budgets",
     "Garbage collection": "gc_freeze",
     "Request journal": "journal",
+    "Less work for each request": "lean",
 }
 
 

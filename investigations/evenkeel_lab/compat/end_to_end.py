@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.compat.environments import Installed
 
-CALLBACKS = tuple(f"litellm_evenkeel.proxy.{name}" for name in ("rotation", "prometheus", "gc_freeze", "journal"))
+CALLBACKS = tuple(
+    f"litellm_evenkeel.proxy.{name}" for name in ("rotation", "prometheus", "gc_freeze", "journal", "lean")
+)
 ACCOUNTS = tuple(Account(name, 100_000) for name in ("alive", "also-alive", "dead"))
 DEAD = "dead"
 EXPECTED = {"alive": "healthy", "also-alive": "healthy", DEAD: "quarantined"}

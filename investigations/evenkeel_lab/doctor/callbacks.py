@@ -19,8 +19,8 @@ CHECK = "callbacks"
 LISTS = ("callbacks", "success_callback", "failure_callback")
 STOCK_PROMETHEUS = "prometheus"
 ROTATION, PROMETHEUS, JOURNAL = (f"{PLUGIN}.proxy.{name}" for name in ("rotation", "prometheus", "journal"))
-GC_FREEZE = f"{PLUGIN}.proxy.gc_freeze"
-OURS = (ROTATION, PROMETHEUS, GC_FREEZE, JOURNAL)
+GC_FREEZE, LEAN = f"{PLUGIN}.proxy.gc_freeze", f"{PLUGIN}.proxy.lean"
+OURS = (ROTATION, PROMETHEUS, GC_FREEZE, JOURNAL, LEAN)
 REMOTE = ("s3://", "gcs://")
 # Settings that the Prometheus callback reads once, when it creates its series. LiteLLM itself brings
 # `prometheus_deployment_and_latency_caller_identity` forward, and reads the end-user settings at each event.

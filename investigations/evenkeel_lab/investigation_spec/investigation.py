@@ -50,6 +50,17 @@ class Subjects(StrEnum):
     """Each pair has new proxies, with empty databases."""
 
 
+class Key(StrEnum):
+    """States of a run's key when the run begins."""
+
+    KNOWN = "known"
+    """It has just been used."""
+    FORGOTTEN = "forgotten"
+    """It was used more than a minute ago: the proxy's caches have lost it."""
+    NEW = "new"
+    """It was never used."""
+
+
 class Load(Part):
     """The load of each run: the options of `evenkeel load`."""
 
@@ -116,6 +127,11 @@ class Session(Part):
         None,
         description="The maximum duration once everything is installed. No pair that would end later begins, unless a "
         "verdict needs it; then the session may take half as long again.",
+    )
+    key: Key = Field(
+        Key.KNOWN,
+        description="The key of a run, which no other run has: used just before (known), last used more than a "
+        "minute ago, when the caches of LiteLLM have lost it (forgotten), or never used (new).",
     )
     seed: int = Field(1, ge=0, description="The seed of orders, cores and arrivals.")
     warm_up: NonNegativeFloat = Field(

@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from evenkeel_lab.stack.probes.stacks_of_proxy import Switch
+from evenkeel_lab.stack.probes.probe_switch import STACKS, Switch
+from evenkeel_lab.stack.probes.stacks_of_proxy import Sampler
 
 GO, DONE = ".go", ".done"
 STEP_SECONDS = 0.05
@@ -31,7 +32,7 @@ def main() -> None:
     function, path = getattr(importlib.import_module(module), name), Path(spec["path"])
     # The first call may do work that no other call does. It is not profiled.
     function(spec["seed"], **spec["arguments"])
-    switch = Switch(str(path))
+    switch = Switch(str(path), STACKS, lambda rate: Sampler(int(rate)))
     go, done = (path.with_name(path.name + ending) for ending in (GO, DONE))
     path.with_name(f"{path.name}-{os.getpid()}").touch()
     while True:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
-from evenkeel_lab.profiling.probes import probed_processes, sampling
 from evenkeel_lab.profiling.sampler import RATE, CannotSample, Samples, Subject, cpu
 from evenkeel_lab.profiling.stacks import Stack, with_unseen, without_launchers
+from evenkeel_lab.runner.measurement.probes import probed_processes, recording
+from evenkeel_lab.stack.probes.probe_switch import STACKS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,7 +27,7 @@ async def record(subject: Subject, folder: Path, work: Callable[[], Awaitable[T]
     processes = probed_processes(subject.path)
     if not processes:
         raise CannotSample("None of its processes has a probe.", hint="Investigate without --profile.")
-    async with sampling(subject.path, processes, RATE) as results:
+    async with recording(subject.path, processes, STACKS, RATE) as results:
         before = {process.pid: cpu(process) for process in processes}
         done = await work()
         spent = {process.pid: max(cpu(process) - before[process.pid], 0.0) for process in processes}

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, TypeVar
 import psutil
 
 from evenkeel_lab.errors import ProcessFailed
-from evenkeel_lab.profiling.probes import probed_processes, sampling
 from evenkeel_lab.profiling.sampler import RATE, CannotSample, Samples, Subject, cpu, pythons
 from evenkeel_lab.profiling.stacks import (
     Stack,
@@ -30,6 +29,8 @@ from evenkeel_lab.profiling.stacks import (
     separate_collections,
     with_unseen,
 )
+from evenkeel_lab.runner.measurement.probes import probed_processes, recording
+from evenkeel_lab.stack.probes.probe_switch import STACKS
 from evenkeel_lab.stack.processes.process import Child, Command, running, until_ready
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ async def record(
     if not processes:
         raise CannotSample("None of its processes is Python.", hint="Investigate without --profile.")
     async with contextlib.AsyncExitStack() as stack:
-        results = await stack.enter_async_context(sampling(subject.path, probed_processes(subject.path), 0))
+        results = await stack.enter_async_context(recording(subject.path, probed_processes(subject.path), STACKS, 0))
         spies = [await _attach(stack, program, process, folder) for process in processes]
         before = [(_threads(process), cpu(process)) for process in processes]
         done = await work()

@@ -17,6 +17,7 @@ from evenkeel_lab.report.page import page
 from evenkeel_lab.report.report_data import report_data_of
 from evenkeel_lab.report.study import study_page
 from evenkeel_lab.runner.results.summary import FILE, read as read_summary
+from evenkeel_lab.tracing.traces import FILE as TRACES, read as read_traces
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.page import Page
     from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.runner.results.summary import Summary
+    from evenkeel_lab.tracing.traces import Traces
 
 REPORTS, INDEX = "reports", "index.md"
 # HTML pages are not committed, so they are not checked for drift.
@@ -101,7 +103,7 @@ class Rendered:
 
 def render(summary: Summary, folder: Path) -> Path:
     """Write the report of a session into `folder`, committed or not. Return the path of its page."""
-    rendered = page(report_data_of(summary, profile=_profile(folder)))
+    rendered = page(report_data_of(summary, profile=_profile(folder), traces=_traces(folder)))
     for name, text in rendered.files.items():
         _write(folder / name, marked(name, text))
     return folder / f"{rendered.name}.md"
@@ -163,12 +165,18 @@ def _read_data(name: str, folder: Path) -> ReportData:
     summary = read_summary(folder / FILE)
     if summary.name != name:
         raise WrongUse(f"{folder / FILE} is of {summary.name!r}, not of {name!r}.", hint=f"Measure {name} again.")
-    return report_data_of(summary, present=read_investigation(folder), profile=_profile(folder), committed=True)
+    present, profile, traces = read_investigation(folder), _profile(folder), _traces(folder)
+    return report_data_of(summary, present=present, profile=profile, traces=traces, committed=True)
 
 
 def _profile(folder: Path) -> Profile | None:
     path = folder / PROFILE
     return read_profile(path) if path.is_file() else None
+
+
+def _traces(folder: Path) -> Traces | None:
+    path = folder / TRACES
+    return read_traces(path) if path.is_file() else None
 
 
 def _html(page: Page) -> str:

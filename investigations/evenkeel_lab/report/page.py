@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.profiling.section import alt_of, figure_of, flame_graphs
 from evenkeel_lab.report.markdown import picture
 from evenkeel_lab.report.plots import FIGURES, svg
+from evenkeel_lab.report.plots.waits import alt as waits_alt, waits
 from evenkeel_lab.report.sections.ablation import ablation
 from evenkeel_lab.report.sections.criteria import criteria
 from evenkeel_lab.report.sections.database import database
@@ -21,6 +22,7 @@ from evenkeel_lab.report.sections.queue import queue
 from evenkeel_lab.report.sections.reproduce import provenance, reproduce
 from evenkeel_lab.report.sections.shapes import shapes
 from evenkeel_lab.report.sections.tables import tables
+from evenkeel_lab.report.sections.traces import FIGURE as WAITS, traces
 from evenkeel_lab.report.sections.verdict import verdict
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ SECTIONS: tuple[Callable[[ReportData, Mapping[str, str]], str], ...] = (
     database,
     expected,
     shapes,
+    traces,
     profile,
     limitations,
     reproduce,
@@ -80,6 +83,9 @@ def page(data: ReportData) -> Page:
     if data.profile:
         figures |= flame_graphs(data.profile)
         alts |= {figure_of(arm): alt_of(arm) for arm in data.profile.arms}
+    if data.traces:
+        figures[WAITS] = svg(waits(data.traces, data.investigation.baseline), WAITS)
+        alts[WAITS] = waits_alt(data.traces)
     return Page(data.summary.name, markdown(data, alts), figures)
 
 

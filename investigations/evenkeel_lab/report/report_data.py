@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.results.queue_model import Queueing
     from evenkeel_lab.runner.results.summary import Summary
     from evenkeel_lab.stats.compare import Compared, Comparison
+    from evenkeel_lab.tracing.traces import Traces
 
 PERCENT = 100
 
@@ -37,6 +38,7 @@ class ReportData:
     queueing: Queueing | None
     caveats: Sequence[Caveat]
     profile: Profile | None
+    traces: Traces | None
     committed: bool
     """Whether the summary is committed beside its investigation, so that `evenkeel report` makes this page."""
 
@@ -93,6 +95,7 @@ def report_data_of(
     *,
     present: Investigation | None = None,
     profile: Profile | None = None,
+    traces: Traces | None = None,
     committed: bool = False,
 ) -> ReportData:
     """Analyse a session. `present` is the investigation in its file today; its wording is used if only that changed."""
@@ -108,6 +111,7 @@ def report_data_of(
         queueing(investigation, summary.done),
         caveats_of(summary, judgement, present),
         profile,
+        traces,
         committed,
     )
 

@@ -56,8 +56,8 @@ class Session:
     steps: Steps
     listener: ProgressListener
     stop: Event
-    after: Callable[[Mapping[str, Target]], Awaitable[None]] | None = None
-    """Called with the subjects after the last run."""
+    after: Sequence[Callable[[Mapping[str, Target]], Awaitable[None]]] = ()
+    """Called with the subjects after the last run, one after the other."""
     begun: float = field(default_factory=time.monotonic, init=False)
     """The time when everything was installed."""
 
@@ -79,7 +79,8 @@ class Session:
                 if self.after:
                     everything = ScheduledPair(0, tuple(self.investigation.arms), 0)
                     async with running(everything) as targets:
-                        await self.after(targets)
+                        for extra in self.after:
+                            await extra(targets)
         return judge_session(self.investigation, done, last)
 
     async def _measure(
@@ -154,7 +155,7 @@ class Session:
         return results
 
     async def _with_fresh_key(self, name: str, target: Target) -> Target:
-        return await with_fresh_key(target, self.investigation.load_of(name))
+        return await with_fresh_key(target, self.investigation.load_of(name), self.investigation.session.key)
 
     @contextlib.asynccontextmanager
     async def _swapping_cores(

@@ -47,6 +47,12 @@ METRICS = {
         Metric("throughput", "requests that succeed in a second", "/s", Margin(FACTOR, 0.05), more_is_worse=False),
         Metric("above_1s", "the share of requests above one second", "", Margin(POINTS, 0.01)),
         Metric("above_5s", "the share of requests above five seconds", "", Margin(POINTS, 0.01)),
+        Metric(
+            "first_above_5s",
+            "the share above five seconds of the requests of the first twentieth of a run",
+            "",
+            Margin(POINTS, 0.01),
+        ),
         Metric("error_rate", "the share of requests that failed", "", Margin(POINTS, 0.005)),
         Metric("cpu_ms", "CPU time of all processes of the proxy, for a request", "ms", Margin(FACTOR, 0.05)),
         Metric("memory_mib", "the largest memory of the proxy", "MiB", Margin(FACTOR, 0.10)),

@@ -113,7 +113,8 @@ def metrics_of(summary: Summary) -> dict[str, float]:
     metrics = {"throughput": step.succeeded, "error_rate": calls.error_rate}
     # Failed requests are not timed: without a success there are no latencies, and no shares of them.
     if calls.latency is not None:
-        metrics |= {"mean": calls.latency.mean, "above_1s": calls.above_1s, "above_5s": calls.above_5s}
+        shares = {name: getattr(calls, name) for name in ("above_1s", "above_5s", "first_above_5s")}
+        metrics |= {"mean": calls.latency.mean} | shares
         metrics |= _quantiles(calls.latency, "{}")
         metrics |= _quantiles(calls.first_token, "ttft_{}") | _quantiles(calls.added, "added_{}")
     return {name: value for name, value in metrics.items() if name in METRICS}

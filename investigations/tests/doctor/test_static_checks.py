@@ -356,7 +356,7 @@ def test_invalid_rotation_settings_are_errors() -> None:
     assert of("rotation", examined(limits)) == []
 
 
-@pytest.mark.parametrize("callback", ["rotation", "prometheus", "journal", "gc_freeze"])
+@pytest.mark.parametrize("callback", ["rotation", "prometheus", "journal", "gc_freeze", "lean"])
 @pytest.mark.parametrize(
     ("written", "words"),
     [

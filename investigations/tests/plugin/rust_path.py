@@ -34,6 +34,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
     "prometheus with budgets": {},
     "journal": {"journal": {"path": "journal.sqlite"}},
     "gc_freeze": {},
+    "lean": {},
 }
 
 

@@ -22,7 +22,15 @@ pytestmark = pytest.mark.slow
 
 VERSION = "1.110.2"
 PROGRAM = Path(__file__).with_name("rust_path.py")
-CALLBACKS = ("rotation", "rotation with header", "prometheus", "prometheus with budgets", "journal", "gc_freeze")
+CALLBACKS = (
+    "rotation",
+    "rotation with header",
+    "prometheus",
+    "prometheus with budgets",
+    "journal",
+    "gc_freeze",
+    "lean",
+)
 ANTHROPIC = ("messages dispatch", "messages adispatch")
 
 

@@ -83,9 +83,7 @@ def investigation() -> Investigation:
     )
 
 
-def session(
-    folder: Path, told: Counting, after: Callable[[Mapping[str, Target]], Awaitable[None]] | None = None
-) -> Session:
+def session(folder: Path, told: Counting, *after: Callable[[Mapping[str, Target]], Awaitable[None]]) -> Session:
     store = Store(folder)
     return Session("x", investigation(), store, Options(), Silent(), told, Event(), after)
 

@@ -1,4 +1,4 @@
-"""Profiles of a real LiteLLM under load, with either sampler. Slow: it boots for half a minute."""
+"""Profiles of a real LiteLLM under load, with either sampler, and its traces. Slow: it boots for half a minute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from evenkeel_lab.progress import Silent
 from evenkeel_lab.runner.results.provenance import provenance
 from evenkeel_lab.runner.results.store import Store
 from evenkeel_lab.runner.targets import Target, targets
+from evenkeel_lab.stack.probes.traces_of_proxy import AUTHENTICATION, PROVIDER, REDIS
 from evenkeel_lab.stack.stack import Options, stack
+from evenkeel_lab.tracing.capture import TraceCapture
+from evenkeel_lab.tracing.traces import FILE as TRACES, read as read_traces
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -75,3 +78,17 @@ async def test_a_proxys_profile_names_the_functions_that_a_request_goes_through(
     pid = found["stock"].pid
     assert pid is not None
     assert psutil.Process(pid).is_running()
+
+
+async def test_a_proxys_traces_tell_what_its_requests_waited_for(found: dict[str, Target], tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.begin("x", WANTED, provenance("stand-in"))
+    await TraceCapture("x", WANTED, store, Silent(), Event())(found)
+    traces = read_traces(tmp_path / TRACES)
+    of_arm = traces.arms["stock"]
+    assert len(of_arm) > WANTED.load.users
+    # The provider's first token takes 20 ms.
+    provider = traces.parts.index(PROVIDER)
+    assert all(20 <= trace.waits[provider] <= trace.duration for trace in of_arm)
+    for part in (AUTHENTICATION, REDIS):
+        assert any(trace.waits[traces.parts.index(part)] for trace in of_arm)

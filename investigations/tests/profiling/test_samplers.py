@@ -20,9 +20,9 @@ from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.profiling import in_process_probe, pyspy
 from evenkeel_lab.profiling.frames import UNSEEN
 from evenkeel_lab.profiling.hot_functions import NOTHING
-from evenkeel_lab.profiling.probes import probed_processes
 from evenkeel_lab.profiling.sampler import Samples, Subject, cpu, pythons, record
 from evenkeel_lab.profiling.stacks import functions
+from evenkeel_lab.runner.measurement.probes import probed_processes
 from evenkeel_lab.stack.litellm.proxy import PROBE
 from evenkeel_lab.stack.probes.stacks_of_proxy import COLLECTION
 from evenkeel_lab.stack.processes.process import Command, running, until_ready

@@ -18,6 +18,7 @@ from evenkeel_lab.stats import Kind
 if TYPE_CHECKING:
     from evenkeel_lab.profiling.profile import Profile
     from evenkeel_lab.runner.results.summary import Summary
+    from evenkeel_lab.tracing.traces import Traces
 
 FUNCTION = {"about": "x", "subject": "function", "function": "evenkeel_lab.bench.verdicts.simulation:median"}
 PUBLISHED = {
@@ -404,3 +405,14 @@ def test_markup_in_an_investigation_file_is_escaped(simulate: Any) -> None:
     _, rule, *below = arms.splitlines()
     assert len(below) == 4
     assert {row.replace(r"\|", "").count("|") for row in below} == {rule.count("|")}
+
+
+def test_traces_are_a_table_and_a_plot(simulate: Any, traces: Traces) -> None:
+    rendered = page(report_data_of(simulate(), traces=traces, committed=True))
+    part = rendered.markdown.partition("## What requests waited for")[2].partition("\n## ")[0]
+    assert "The traces were taken of another version" in part
+    row = next(line for line in part.splitlines() if line.startswith("| `stock` | the slowest 10 "))
+    cells = [cell.strip() for cell in row.split("|")]
+    assert cells[3:9] == ["9.56", "0.02", "9.45", "0.01", "0.05", "0.03"]
+    assert "the longest: stock 10.0 s, lean 0.1 s" in part
+    assert rendered.figures["waits"].startswith("<?xml")

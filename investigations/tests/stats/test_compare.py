@@ -191,7 +191,7 @@ def test_wrong_use_is_reported_in_a_sentence(tmp_path: Path, capsys: pytest.Capt
     assert "holds no records" in capsys.readouterr().err
 
 
-SHARES = {"above_1s", "above_5s", "error_rate", "lock_waits", "journal_locked"}
+SHARES = {"above_1s", "above_5s", "first_above_5s", "error_rate", "lock_waits", "journal_locked"}
 
 
 def test_every_metric_has_a_sensible_margin() -> None:

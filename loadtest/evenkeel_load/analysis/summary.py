@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 NS_PER_MS, NS, MS = 1e6, 1e9, 1e3
 ALL = "all"
 SLOW_MS, VERY_SLOW_MS = 1000.0, 5000.0
+FIRST_SHARE = 0.05
 # Bounds beyond which a run measures the rig rather than the target.
 MOST_LAG_MS, MOST_LATE, LEAST_ACHIEVED, MOST_CPU = 10.0, 0.01, 0.98, 0.85
 # Fewer late requests are noise, unless they are most of the requests.
@@ -69,6 +70,8 @@ class Calls:
     above_1s: float
     above_5s: float
     """Shares of latencies above one and five seconds."""
+    first_above_5s: float
+    """The same, of requests that were due in the first twentieth of the time: those that meet at the start."""
     latency: Spread | None
     service: Spread | None
     first_byte: Spread | None
@@ -193,13 +196,17 @@ def _calls(records: pa.Table) -> Calls:
     good = records.filter(pc.is_null(error))
     sent, first_byte, end = (_numbers(good, name) for name in ("sent_ns", "first_byte_ns", "end_ns"))
     first_token = _numbers(good, "first_token_ns")
-    latency = (end - _numbers(good, "intended_ns")) / NS_PER_MS
+    intended = _numbers(good, "intended_ns")
+    latency = (end - intended) / NS_PER_MS
+    begin, span = (intended.min(), np.ptp(intended)) if len(intended) else (0.0, 0.0)
+    first = latency[intended <= begin + span * FIRST_SHARE]
     return Calls(
         requests=len(records),
         errors={entry["values"]: entry["counts"] for entry in sorted(counts, key=lambda entry: -entry["counts"])},
         retried=int(pc.sum(pc.greater(records["retries"], 0)).as_py() or 0),
         above_1s=share_above(latency, SLOW_MS),
         above_5s=share_above(latency, VERY_SLOW_MS),
+        first_above_5s=share_above(first, VERY_SLOW_MS),
         latency=spread(latency),
         service=spread((end - sent) / NS_PER_MS),
         first_byte=spread((first_byte - sent) / NS_PER_MS),

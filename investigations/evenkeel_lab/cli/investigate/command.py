@@ -33,6 +33,8 @@ from evenkeel_lab.runner.results.summary import FILE as SUMMARY, gather, write
 from evenkeel_lab.runner.session import Session
 from evenkeel_lab.stack.stack import Options
 from evenkeel_lab.stats import LEAST_PAIRS
+from evenkeel_lab.tracing.capture import TraceCapture
+from evenkeel_lab.tracing.traces import FILE as TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,9 +72,10 @@ CRITERION_FAILED = 1
 )
 @click.option("--fresh", is_flag=True, help="Begin again instead of resuming a stopped session.")
 @click.option("--profile", "profiled", is_flag=True, help="Profile each arm in an extra run that does not count.")
+@click.option("--traces", "traced", is_flag=True, help="Trace what requests wait for, in an extra run of each arm.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the tables.")
 @click.pass_context
-def investigate(  # one for each option
+def investigate(  # noqa: PLR0913  # one for each option
     context: click.Context,
     names: tuple[str, ...],
     pairs: int | None,
@@ -82,6 +85,7 @@ def investigate(  # one for each option
     quick: bool,
     fresh: bool,
     profiled: bool,
+    traced: bool,
     as_json: bool,
 ) -> None:
     """Run an investigation in pairs, and judge it; of a study, all its chapters, one after the other.
@@ -100,7 +104,7 @@ def investigate(  # one for each option
     if quick and pairs:
         raise click.UsageError("--quick and --pairs do not go together: --quick chooses the number of pairs itself.")
     warn_about_unused_servers()
-    overrides = Overrides(pairs, versions, quick=quick, fresh=fresh, profiled=profiled)
+    overrides = Overrides(pairs, versions, quick=quick, fresh=fresh, profiled=profiled, traced=traced)
     study = find_study(names[0])
     results_of_all, failed = measure_all(selected(names[0], overrides), as_json=as_json)
     if as_json:
@@ -146,6 +150,7 @@ class Overrides:
     quick: bool
     fresh: bool
     profiled: bool
+    traced: bool
     seconds: float | None = None
     """The time limit of a quick session."""
 
@@ -200,12 +205,16 @@ def measure(folder: Path, overrides: Overrides, *, as_json: bool) -> Measured:
     store = Store((above.parent if above.name == FOLDER else above) / DATA / name / digest(wanted))
     console = Console(stderr=True)
     steps, stop = shown_on(console), Event()
-    profiler = Profiler(name, wanted, store, steps, stop) if overrides.profiled else None
+    extras: list[Profiler | TraceCapture] = []
+    if overrides.profiled:
+        extras.append(Profiler(name, wanted, store, steps, stop))
+    if overrides.traced:
+        extras.append(TraceCapture(name, wanted, store, steps, stop))
     with store.claimed(), View(console, wanted) as view:
         # A quick study is never resumed.
         if overrides.fresh or overrides.seconds:
             store.clear()
-        session = Session(name, wanted, store, Options(), steps, view, stop, profiler)
+        session = Session(name, wanted, store, Options(), steps, view, stop, extras)
         judgement = asyncio.run(session.conduct())
         # Within the lock, so that no other process begins again here.
         summary = gather(store)
@@ -229,14 +238,15 @@ def write_results(measured: Measured, *, as_json: bool) -> None:
 
 
 def publish(measured: Measured) -> Iterator[Path]:
-    """Write the committed files (summary, profile, report, notebook) and yield their paths."""
+    """Write the committed files (summary, profile, traces, report, notebook) and yield their paths."""
     from evenkeel_lab.cli.report import publish as render  # noqa: PLC0415  # plots take seconds to import
 
     assert measured.home is not None
     write(measured.summary, measured.home / SUMMARY)
     yield measured.home / SUMMARY
-    if (measured.store.folder / PROFILE).exists():
-        shutil.copyfile(measured.store.folder / PROFILE, measured.home / PROFILE)
+    for extra in (PROFILE, TRACES):
+        if (measured.store.folder / extra).exists():
+            shutil.copyfile(measured.store.folder / extra, measured.home / extra)
     yield from render([measured.summary.name], shown_on(Console(stderr=True)))
 
 

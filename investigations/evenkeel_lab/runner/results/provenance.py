@@ -20,7 +20,11 @@ MODEL, MEMORY_UNIT = "model name", 2**30
 MEASURES_WITH = ("litellm-evenkeel", "locust", "gevent", "numpy", "scipy", "statsmodels")
 HERE = Path(__file__).parent
 # Files that sessions write. They are no changes of the code: the next chapter of a study is measured with the same.
-WRITTEN = ("reports/**", "investigations/**/summary.json", "investigations/**/profile.json", "**/notebook.ipynb")
+WRITTEN = (
+    "reports/**",
+    *(f"investigations/**/{name}.json" for name in ("summary", "profile", "traces")),
+    "**/notebook.ipynb",
+)
 
 
 @dataclass(frozen=True)

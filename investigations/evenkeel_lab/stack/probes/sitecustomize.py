@@ -2,7 +2,8 @@
 
 After the import of uvicorn, each server starts a task that sleeps for ten milliseconds repeatedly. Its delay is the
 time that a ready request waits for the loop. The file LAG_OF_PROXY-PID gets lines with the time in nanoseconds and the
-delay in microseconds, and is written once a second. The task also starts and ends profiles; see stacks_of_proxy.
+delay in microseconds, and is written once a second. The task also starts and ends recordings on request: profiles (see
+stacks_of_proxy) and traces (see traces_of_proxy).
 
 SEED_OF_PROXY, if given, seeds the random draws of a proxy's start. PATCH_OF_PROXY names a patch; see patches_of_proxy.
 
@@ -30,11 +31,17 @@ SLEEP_SECONDS, FLUSH_SECONDS = 0.01, 1.0
 SERVER = "uvicorn.server"
 
 
-async def measure(path: str) -> None:
+async def measure(path: str, server: Any) -> None:
     """Record the delay of the loop until it ends."""
-    from stacks_of_proxy import Switch  # type: ignore[import-not-found]  # noqa: PLC0415  # in the same folder, and only servers need it
+    # These are in the same folder, and only servers need them.
+    from probe_switch import STACKS, TRACES, Switch  # type: ignore[import-not-found]  # noqa: PLC0415
+    from stacks_of_proxy import Sampler  # type: ignore[import-not-found]  # noqa: PLC0415
+    from traces_of_proxy import Tracer  # type: ignore[import-not-found]  # noqa: PLC0415
 
-    switch = Switch(path)
+    switches = [
+        Switch(path, STACKS, lambda rate: Sampler(int(rate))),
+        Switch(path, TRACES, lambda _: Tracer(server)),
+    ]
     lines: list[str] = []
     # Not the loop's own clock: that of uvloop has a resolution of milliseconds.
     flushed = time.perf_counter()
@@ -48,7 +55,8 @@ async def measure(path: str) -> None:
                 file.writelines(lines)
                 file.flush()
                 lines.clear()
-                switch.look()
+                for switch in switches:
+                    switch.look()
                 flushed = now
 
 
@@ -65,7 +73,7 @@ def patch(server: ModuleType, path: str) -> None:
             random.seed(int(os.environ["SEED_OF_PROXY"]))
         await startup(self, *arguments, **named)
         # A loop has weak references to tasks only.
-        self.evenkeel_lag = asyncio.create_task(measure(path))
+        self.evenkeel_lag = asyncio.create_task(measure(path, self))
 
     server.Server.startup = measured
 

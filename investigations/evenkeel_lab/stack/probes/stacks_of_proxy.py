@@ -10,13 +10,10 @@ Only the standard library: this runs inside LiteLLM's environment.
 from __future__ import annotations
 
 import gc
-import json
-import os
 import signal
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
 
     Stack = tuple[CodeType | str, ...]
 
-REQUEST, UNFINISHED = ".profile", ".new"
 COLLECTION = ("(garbage collection)",)
 OLDEST = 2
 NS_PER_US = 1000
@@ -102,39 +98,3 @@ def stack_of(frame: FrameType | None) -> Stack:
         frames.append(frame.f_code)
         frame = frame.f_back
     return tuple(frames)
-
-
-class Switch:
-    """Runs a sampler while a request file exists, which has the rate and the name of the result.
-
-    With a rate of 0, only garbage collections are recorded.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._request = ""
-        self._sampler: Sampler | None = None
-
-    def look(self) -> None:
-        """Check whether the request file appeared or disappeared."""
-        try:
-            request = Path(self._path + REQUEST).read_text(encoding="ascii")
-        except FileNotFoundError:
-            request = ""
-        if request == self._request:
-            return
-        if self._sampler is not None:
-            begun, answer = answers(self._path, os.getpid(), self._request)
-            begun.write_text(json.dumps(self._sampler.end()), encoding="utf-8")
-            begun.replace(answer)
-            self._sampler = None
-        self._request = request
-        if request:
-            answers(self._path, os.getpid(), request)[0].touch()
-            self._sampler = Sampler(int(request.split()[0]))
-
-
-def answers(path: str, pid: int, request: str) -> tuple[Path, Path]:
-    """Return the files that a process writes when it begins to sample, and when it is done."""
-    done = f"{path}.stacks.{pid}.{request.split()[1]}"
-    return Path(done + UNFINISHED), Path(done)

@@ -7,16 +7,16 @@ import contextlib
 import json
 import re
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
 from evenkeel_lab.errors import RigFailure
-from evenkeel_lab.stack.probes.stacks_of_proxy import REQUEST, UNFINISHED, answers
+from evenkeel_lab.stack.probes.probe_switch import UNFINISHED, answers, request_file
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
 # A probe checks for requests once a second; in a busy process, later.
 ANSWER_SECONDS, STEP_SECONDS = 20.0, 0.05
@@ -34,21 +34,23 @@ def probed_processes(path: Path) -> list[psutil.Process]:
 
 
 @contextlib.asynccontextmanager
-async def sampling(path: Path, processes: list[psutil.Process], rate: int) -> AsyncIterator[dict[int, dict[str, Any]]]:
-    """Sample by the probes of `processes` at `rate` a second. After the block, the results are there by process id."""
-    request = f"{rate} {time.time_ns()}"
-    files = {process.pid: answers(str(path), process.pid, request) for process in processes}
+async def recording(
+    path: Path, processes: list[psutil.Process], kind: str, argument: object
+) -> AsyncIterator[dict[int, dict[str, Any]]]:
+    """Record by the probes of `processes`. After the block, the results are there by process id."""
+    request = f"{argument} {time.time_ns()}"
+    files = {process.pid: answers(str(path), kind, process.pid, request) for process in processes}
     results: dict[int, dict[str, Any]] = {}
-    request_file = path.with_name(path.name + REQUEST)
-    unfinished = request_file.with_name(request_file.name + UNFINISHED)
+    wanted = Path(request_file(str(path), kind))
+    unfinished = wanted.with_name(wanted.name + UNFINISHED)
     unfinished.write_text(request, encoding="ascii")
-    unfinished.replace(request_file)
+    unfinished.replace(wanted)
     try:
         for begun, _ in files.values():
             await _wait_for_file(begun)
         yield results
     finally:
-        request_file.unlink(missing_ok=True)
+        wanted.unlink(missing_ok=True)
     for pid, (_, done) in files.items():
         await _wait_for_file(done)
         results[pid] = json.loads(done.read_text(encoding="utf-8"))
@@ -59,5 +61,5 @@ async def _wait_for_file(file: Path) -> None:
     until = time.monotonic() + ANSWER_SECONDS
     while not file.exists():
         if time.monotonic() > until:
-            raise RigFailure("A probe does not answer.", hint="Try again; else without --profile.")
+            raise RigFailure("A probe does not answer.", hint="Try again; else without --profile and --traces.")
         await asyncio.sleep(STEP_SECONDS)

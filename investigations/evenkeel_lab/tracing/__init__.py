@@ -1,0 +1,1 @@
+"""Traces of requests inside a proxy: what each of them waited for."""

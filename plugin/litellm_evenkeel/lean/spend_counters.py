@@ -1,0 +1,51 @@
+"""Spend counters that all waiting requests read together once Redis has lost them.
+
+Spend counters in Redis expire. The next requests read them from the database. LiteLLM lets them do so one after the
+other, with a query for each, because each relies on its own earlier read of Redis. If a hundred requests wait for the
+counter of their key, the last one waits for a hundred queries.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from litellm.proxy.db.spend_counter_reseed import SpendCounterReseed
+from litellm.proxy.spend_tracking.spend_counter_batch import read_batched_spend_counter, record_spend_counter_value
+
+from litellm_evenkeel.lean.shared_reads import SharedReads
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    ReadCounter = Callable[..., Awaitable[float | None]]
+
+
+def share_spend_counter_reads() -> None:
+    """Make the requests of this process share their reads of lost spend counters."""
+    SpendCounterReseed.coalesced = staticmethod(shared(SpendCounterReseed.coalesced))
+    SpendCounterReseed.coalesced_window = staticmethod(shared(SpendCounterReseed.coalesced_window))
+
+
+def shared(original: ReadCounter) -> ReadCounter:
+    """Return a function that calls `original` once for all concurrent calls with equal arguments."""
+    signature = inspect.signature(original)
+    reads: SharedReads[float | None] = SharedReads()
+
+    async def read_counter(*arguments: Any, **named: Any) -> float | None:
+        given = signature.bind(*arguments, **named).arguments
+        counter: str = given["counter_key"]
+        own = await read_batched_spend_counter(counter)
+        if own is not None and own[0] is not None:
+            return float(own[0])
+        key = tuple(given.values())
+        if not all(isinstance(value, Hashable) for value in key):
+            return await original(*arguments, **named)
+        # Outside of this request, `original` does not rely on the request's read of Redis: it repeats it.
+        value = await reads.read(key, lambda: original(*arguments, **named))
+        if value is not None:
+            record_spend_counter_value(counter, value)
+        return value
+
+    return read_counter

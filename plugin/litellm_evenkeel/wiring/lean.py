@@ -1,0 +1,64 @@
+"""Composition of the `lean` callback, which changes LiteLLM at a worker's start and does nothing afterwards."""
+
+from __future__ import annotations
+
+import logging
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from litellm.integrations.custom_logger import CustomLogger
+
+from litellm_evenkeel import proxy_process
+from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.settings import SECTION, settings
+from litellm_evenkeel.wiring import server_urls
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOG = logging.getLogger("litellm_evenkeel.lean")
+
+
+class Change(NamedTuple):
+    """A change to LiteLLM, which a function makes. Its module can be imported only where LiteLLM has the code."""
+
+    module: str
+    function: str
+    is_of_database: bool = True
+
+
+CHANGES = {
+    "connections": Change("litellm_evenkeel.lean.connections", "accept_connections_together", is_of_database=False),
+    "registries": Change("litellm_evenkeel.lean.registries", "share_registry_loads"),
+    "spend_counters": Change("litellm_evenkeel.lean.spend_counters", "share_spend_counter_reads"),
+    "database_queue": Change("litellm_evenkeel.lean.database_queue", "queue_database_requests"),
+}
+
+
+def lean() -> CustomLogger:
+    """Make the changes that are switched on, except those for which this LiteLLM lacks the code."""
+    config = proxy_process.config()
+    own = settings(config.get(SECTION)).lean
+    has_database = _has_database(config)
+    made = []
+    for name, change in CHANGES.items():
+        # Without a database, the import of its client would only take time and memory.
+        if not getattr(own, name) or (change.is_of_database and not has_database):
+            continue
+        try:
+            getattr(import_module(change.module), change.function)()
+        except (ImportError, AttributeError) as error:
+            LOG.warning("evenkeel: %s.lean.%s has no effect with this LiteLLM: %s", SECTION, name, error)
+        else:
+            made.append(name)
+    LOG.info("evenkeel: lean: %s", ", ".join(made) or "no change is made")
+    return CustomLogger()
+
+
+def _has_database(config: Mapping[str, Any]) -> bool:
+    try:
+        server_urls.postgres(config, os.environ, SECTION)
+    except SettingsError:
+        return False
+    return True

@@ -1,0 +1,140 @@
+"""Reads of a spend counter that Redis has lost, by many requests at once, through LiteLLM's own code."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from litellm.proxy.db.spend_counter_reseed import SpendCounterReseed
+from litellm.proxy.spend_tracking.spend_counter_batch import read_batched_spend_counter, spend_counter_batch_scope
+
+from litellm_evenkeel.lean.spend_counters import shared
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+COUNTER = "spend:key:a"
+SPENT = 2.5
+REQUESTS = 100
+
+
+class Redis:
+    """A Redis whose commands take a turn of the event loop."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, float] = {}
+
+    async def async_get_cache(self, key: str) -> float | None:
+        await asyncio.sleep(0)
+        return self.values.get(key)
+
+    async def async_batch_get_cache(self, key_list: list[str]) -> dict[str, float | None]:
+        await asyncio.sleep(0)
+        return {key: self.values.get(key) for key in key_list}
+
+    async def async_set_cache(self, key: str, value: float, *, nx: bool) -> bool:
+        await asyncio.sleep(0)
+        is_new = key not in self.values
+        if is_new or not nx:
+            self.values[key] = value
+        return is_new
+
+
+class Memory:
+    """A worker's cache in memory."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, float] = {}
+
+    def get_cache(self, key: str) -> float | None:
+        return self.values.get(key)
+
+    def set_cache(self, key: str, value: float) -> None:
+        self.values[key] = value
+
+
+class Cache:
+    """A cache in Redis and in memory."""
+
+    def __init__(self, redis: Redis) -> None:
+        self.redis_cache, self.in_memory_cache = redis, Memory()
+
+
+class Database:
+    """A database that counts its queries, and does not answer while it is down."""
+
+    def __init__(self) -> None:
+        self.queries, self.is_up = 0, True
+
+    async def spend(self, _client: object, _counter: str) -> float | None:
+        self.queries += 1
+        await asyncio.sleep(0.001)
+        return SPENT if self.is_up else None
+
+
+@pytest.fixture
+def database(monkeypatch: pytest.MonkeyPatch) -> Database:
+    database = Database()
+    monkeypatch.setattr(SpendCounterReseed, "from_db", staticmethod(database.spend))
+    return database
+
+
+@pytest.fixture
+def redis() -> Redis:
+    return Redis()
+
+
+async def read_all(function: Callable[..., Awaitable[float | None]], redis: Redis) -> list[tuple[float | None, Any]]:
+    """Return what each of many requests at once reads, and what it has for the counter afterwards."""
+    cache = Cache(redis)
+
+    async def request() -> tuple[float | None, Any]:
+        with spend_counter_batch_scope(redis, frozenset({COUNTER})):
+            # As at admission: the request has found that Redis lacks the counter.
+            await read_batched_spend_counter(COUNTER)
+            value = await function(prisma_client=None, spend_counter_cache=cache, counter_key=COUNTER)
+            return value, await read_batched_spend_counter(COUNTER)
+
+    return await asyncio.gather(*(request() for _ in range(REQUESTS)))
+
+
+async def test_stock_queries_the_database_for_each_request(redis: Redis, database: Database) -> None:
+    """If this fails, LiteLLM has mended it, and the change can go."""
+    await read_all(SpendCounterReseed.coalesced, redis)
+    assert database.queries == REQUESTS
+
+
+async def test_requests_share_two_queries_and_get_what_stock_returns(redis: Redis, database: Database) -> None:
+    results = await read_all(shared(SpendCounterReseed.coalesced), redis)
+    assert results == [(SPENT, (SPENT, True))] * REQUESTS
+    assert database.queries <= 2
+    assert redis.values == {COUNTER: SPENT}
+
+
+async def test_a_counter_that_another_worker_has_set_is_read_from_redis(redis: Redis, database: Database) -> None:
+    read_counter = shared(SpendCounterReseed.coalesced)
+    cache = Cache(redis)
+    with spend_counter_batch_scope(redis, frozenset({COUNTER})):
+        assert await read_batched_spend_counter(COUNTER) == (None, True)
+        redis.values[COUNTER] = 4.0
+        assert await read_counter(None, cache, COUNTER) == 4.0
+    assert database.queries == 0
+
+
+async def test_without_a_database_no_request_gets_a_value(redis: Redis, database: Database) -> None:
+    database.is_up = False
+    results = await read_all(shared(SpendCounterReseed.coalesced), redis)
+    assert {value for value, _ in results} == {None}
+    assert redis.values == {}
+
+
+async def test_a_value_that_a_request_has_read_is_not_read_again(redis: Redis, database: Database) -> None:
+    read_counter = shared(SpendCounterReseed.coalesced)
+    redis.values[COUNTER] = 3.0
+    cache = Cache(redis)
+    with spend_counter_batch_scope(redis, frozenset({COUNTER})):
+        await read_batched_spend_counter(COUNTER)
+        redis.values[COUNTER] = 4.0
+        assert await read_counter(None, cache, COUNTER) == 3.0
+    assert database.queries == 0
