@@ -159,7 +159,7 @@ def test_an_answer_without_an_end_ends_all_the_same_and_others_have_their_turn(l
     other.kill()
     assert found.error in {"timeout", "too_large"}
     assert found.end_ns - found.sent_ns < 5e9
-    assert len(turns) > 2
+    assert len(turns) > 1
 
 
 def test_a_stream_ends_with_its_end_mark_whatever_the_connection_does() -> None:

@@ -1,4 +1,4 @@
-"""Plot of traces: what each of the first requests waited for, a column each."""
+"""Plot of traces: what each of the first requests waited for, a step each."""
 
 from __future__ import annotations
 
@@ -23,11 +23,15 @@ def waits(traces: Traces, baseline: str) -> Figure:
     drawn = figure(PANEL * len(traces.arms) + MARGIN)
     panels = drawn.subplots(len(traces.arms), sharex=True, sharey=True, squeeze=False)[:, 0]
     for axes, (arm, requests) in zip(panels, traces.arms.items(), strict=True):
-        below = np.zeros(len(requests))
+        # A polygon for each part: a bar for each request and part would be a thousand shapes.
+        edges = np.arange(len(requests) + 1) + 0.5
+        below = np.zeros(len(edges))
         for at, (part, colour) in enumerate(zip(traces.parts, (*COLOURS[: len(traces.parts) - 1], FAINT), strict=True)):
-            seconds = np.array([trace.waits[at] / MS for trace in requests])
-            axes.bar(range(1, len(requests) + 1), seconds, 1.0, below, color=colour, label=part, linewidth=0)
+            seconds = np.array([trace.waits[at] / MS for trace in (*requests, requests[-1])])
+            axes.fill_between(edges, below, below + seconds, step="post", color=colour, label=part, linewidth=0)
             below += seconds
+        axes.set_xlim(edges[0], edges[-1])
+        axes.set_ylim(0)
         axes.set_title(named(arm, baseline))
         axes.set_ylabel("seconds")
     panels[-1].set_xlabel("request, in the order of arrival")
@@ -40,4 +44,4 @@ def alt(traces: Traces) -> str:
     """Return the alt text."""
     longest = {arm: max(trace.duration for trace in requests) / MS for arm, requests in traces.arms.items()}
     each = ", ".join(f"{arm} {seconds:.1f} s" for arm, seconds in longest.items())
-    return f"Columns of requests by what they waited for; the longest: {each}"
+    return f"Requests in the order of their arrival, by what they waited for; the longest: {each}"
