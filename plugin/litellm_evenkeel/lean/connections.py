@@ -17,7 +17,7 @@ from uvicorn import Server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Each accepts one connection in a turn of the loop. When there is none left for it, that costs it a microsecond.
+# Each accepts one connection in a turn of the loop.
 LISTENERS = 32
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from prisma._async_http import HTTP
 
-# More than the connections that the query engine has to the database: it never runs short of requests.
+# More than the connections that LiteLLM gives the query engine by default: the engine never runs short of requests.
 MOST_IN_FLIGHT = 32
 # How the query engine knows a transaction's requests.
 TRANSACTION_PATH, TRANSACTION_HEADER = "/transaction/", "X-transaction-id"
