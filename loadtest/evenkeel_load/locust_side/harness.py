@@ -110,7 +110,6 @@ class Harness:
 
     def _start(self, environment: Environment, **_: Any) -> None:
         self._failed = self._complete = False
-        self._over.clear()
         if self._interrupted is None:
             # As an exception, Ctrl-C could interrupt the writing of a record; as Locust's signal to stop it cannot.
             self._interrupted = gevent.signal_handler(signal.SIGINT, os.kill, os.getpid(), signal.SIGTERM)
@@ -244,6 +243,7 @@ class Harness:
                     return
 
     def _stop(self, environment: Environment, **_: Any) -> None:
+        self._over.clear()
         self._session = None
         try:
             self._running.close()
