@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from evenkeel_lab import formatting
-from evenkeel_lab.diagnosis.checks import database, errors, process, queue, requests, rig, time, upstream
+from evenkeel_lab.diagnosis.checks import database, errors, order, process, queue, requests, rig, time, upstream
 from evenkeel_lab.diagnosis.checks.thresholds import FEW
 from evenkeel_lab.diagnosis.finding import Confidence, Finding, Impact, Location
 from evenkeel_lab.diagnosis.latency_breakdown import Split, tenths
@@ -34,6 +34,7 @@ CHECKS: tuple[Callable[[Evidence], Finding | None], ...] = (
     database.commits,
     database.work,
     queue.queue,
+    order.stampede,
     process.waiting,
     database.valkey,
     upstream.share,
