@@ -71,7 +71,8 @@ def find(name: str, start: Path | None = None) -> Path:
         # If the study cannot be read, its error says why.
         folders = {f"{study.name}/{chapter}": study / chapter for chapter in read_study(study).chapters}
     else:
-        folders = folders | studies(start)
+        # A study stands for its chapters, of which there are many.
+        folders = {key: path for key, path in folders.items() if "/" not in key} | studies(start)
     hint = nearest(name, folders) if folders else f"There are none here: {BEGIN}"
     raise WrongUse(f"There is no investigation {name!r}.", hint=hint)
 
