@@ -22,6 +22,8 @@ class Level(StrEnum):
     """Severity of a finding. Only errors change the exit code."""
 
     OK = "ok"
+    ADVICE = "advice"
+    """The proxy works; something else was measured to be faster."""
     WARNING = "warning"
     """The proxy works, but worse than it could, or only until something fails."""
     ERROR = "error"
@@ -48,6 +50,11 @@ def ok(check: str, what: str, where: str = "") -> Finding:
     return Finding(check, Level.OK, what, where)
 
 
+def advice(check: str, what: str, where: str = "", *, hint: str) -> Finding:
+    """Return a finding that recommends a measured improvement."""
+    return Finding(check, Level.ADVICE, what, where, hint)
+
+
 def warning(check: str, what: str, where: str = "", *, hint: str) -> Finding:
     """Return a finding that does not change the exit code."""
     return Finding(check, Level.WARNING, what, where, hint)
@@ -58,7 +65,7 @@ def error(check: str, what: str, where: str = "", *, hint: str) -> Finding:
     return Finding(check, Level.ERROR, what, where, hint)
 
 
-STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "bold red"}
+STYLES = {Level.OK: "green", Level.ADVICE: "cyan", Level.WARNING: "yellow", Level.ERROR: "bold red"}
 
 
 def passed(findings: Sequence[Finding]) -> bool:

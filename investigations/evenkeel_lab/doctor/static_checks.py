@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.doctor.callbacks import Modules, callbacks
 from evenkeel_lab.doctor.finding import Finding, ok, warning
+from evenkeel_lab.doctor.gains import gains
 from evenkeel_lab.doctor.journal import JournalFolder, journal
 from evenkeel_lab.doctor.plugin_section import section
 from evenkeel_lab.doctor.rotation import rotation
@@ -54,6 +55,7 @@ def check_config(config: ProxyConfig, environment: Mapping[str, str], facts: Fac
         *journal(config, environment, facts.journal_folder),
         *_shared_state(config, environment, count or 1),
         *unusable_database(config),
+        *gains(config),
     ]
 
 

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
 
 def stampede(folder: Any) -> Finding | None:
-    found = (finding for finding in folder.diagnosis().findings if finding.check == "stampede")
-    return next(found, None)
+    return next((finding for finding in folder.diagnosis().findings if finding.check == "stampede"), None)
 
 
 def burst(folder: Any, apart: float) -> list[Record]:

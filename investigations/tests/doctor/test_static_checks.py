@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 ROTATION = "litellm_evenkeel.proxy.rotation"
 PROMETHEUS = "litellm_evenkeel.proxy.prometheus"
 JOURNAL = "litellm_evenkeel.proxy.journal"
+LEAN = "litellm_evenkeel.proxy.lean"
 # Another callback, which makes its series when it is imported.
 FOREIGN = "mine.prometheus.logger"
 KEY = {"LITELLM_MASTER_KEY": "sk-0123456789abcdef"}
 PLUGIN = Modules(
     plugin={
         "litellm_evenkeel": {"Account": Kind.OTHER},
-        "litellm_evenkeel.proxy": {"rotation": Kind.OTHER, "prometheus": Kind.OTHER, "Rotation": Kind.CLASS},
+        "litellm_evenkeel.proxy": {"rotation": Kind.OTHER, "prometheus": Kind.OTHER, "lean": Kind.OTHER}
+        | {"Rotation": Kind.CLASS},
     },
     version="9.9",
 )
@@ -53,7 +55,7 @@ def pool(size: int, rest: str = "") -> str:
 
 
 def test_a_sound_configuration_has_only_ok_findings_in_a_fixed_order() -> None:
-    findings = examined(pool(2, f"litellm_settings: {{callbacks: [{ROTATION}, {PROMETHEUS}]}}"))
+    findings = examined(pool(2, f"litellm_settings: {{callbacks: [{ROTATION}, {PROMETHEUS}, {LEAN}]}}"))
     assert {finding.level for finding in findings} == {Level.OK}
     checks = list(dict.fromkeys(finding.check for finding in findings))
     assert checks == [

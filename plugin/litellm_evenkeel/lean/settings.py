@@ -16,3 +16,9 @@ class LeanSettings(SettingsModel):
     """Whether requests that wait for the same spend counter read it together if Redis has lost it."""
     database_queue: Switch = True
     """Whether requests to the database client wait in a queue, first in, first out, once 32 are in flight."""
+    savings: Switch = True
+    """Whether what a request has saved is computed once for all its daily rows, not for each of them."""
+    routes: Switch = True
+    """Whether comparisons of a request's path with the patterns of routes are remembered."""
+    failed_imports: Switch = True
+    """Whether imports of LiteLLM's logger for OpenTelemetry fail at once where that is not installed."""

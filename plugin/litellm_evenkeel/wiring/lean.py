@@ -33,6 +33,9 @@ CHANGES = {
     "registries": Change("litellm_evenkeel.lean.registries", "share_registry_loads"),
     "spend_counters": Change("litellm_evenkeel.lean.spend_counters", "share_spend_counter_reads"),
     "database_queue": Change("litellm_evenkeel.lean.database_queue", "queue_database_requests"),
+    "savings": Change("litellm_evenkeel.lean.savings", "compute_savings_once"),
+    "routes": Change("litellm_evenkeel.lean.routes", "remember_route_matches", is_of_database=False),
+    "failed_imports": Change("litellm_evenkeel.lean.failed_imports", "let_imports_fail_at_once", is_of_database=False),
 }
 
 

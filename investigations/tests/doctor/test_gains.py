@@ -1,0 +1,39 @@
+"""Advice of `evenkeel doctor` on callbacks that a configuration does not name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evenkeel_lab.doctor import Level, ProxyConfig
+from evenkeel_lab.doctor.gains import GAINS, Gain, gains
+
+ROOT = Path(__file__).parents[3]
+PROMETHEUS, LEAN = "litellm_evenkeel.proxy.prometheus", "litellm_evenkeel.proxy.lean"
+
+
+@pytest.mark.parametrize(
+    ("callbacks", "advised"),
+    [
+        ([], [LEAN]),
+        ([LEAN], []),
+        (["prometheus"], [LEAN, PROMETHEUS]),
+        (["prometheus", LEAN], [PROMETHEUS]),
+        ([PROMETHEUS, LEAN], []),
+    ],
+)
+def test_callbacks_that_would_help_are_named(callbacks: list[str], advised: list[str]) -> None:
+    findings = list(gains(ProxyConfig({"litellm_settings": {"callbacks": callbacks}})))
+    assert [finding.what.partition(":")[0] for finding in findings] == advised
+    assert {finding.level for finding in findings} <= {Level.ADVICE}
+    assert all("reports/" in finding.hint for finding in findings)
+
+
+@pytest.mark.parametrize("gain", GAINS, ids=lambda gain: gain.callback)
+def test_each_figure_is_in_its_report(gain: Gain) -> None:
+    page = (ROOT / gain.report).read_text(encoding="utf-8")
+    figures = re.findall(r"([\d.]+) %", gain.what)
+    assert len(figures) == 2
+    assert all(figure in page for figure in figures)
