@@ -38,7 +38,7 @@ GAINS = (LEAN_GAIN, PROMETHEUS_GAIN)
 
 
 def gains(config: ProxyConfig) -> Iterator[Finding]:
-    """Yield an advice for each callback of the plugin that would make this proxy faster."""
+    """Yield advice for each callback of the plugin that would make this proxy faster."""
     named = {entry.name: entry for entry in entries(config)}
     if LEAN not in named:
         yield _advice(LEAN_GAIN, config.where("litellm_settings", "callbacks"), "Add it to `callbacks`")

@@ -24,3 +24,5 @@ def let_imports_fail_at_once() -> None:
                 raise
             # Python's own mark for a module that cannot be imported.
             sys.modules[module] = None  # type: ignore[assignment]
+        except Exception as error:  # a package of another version must not keep the proxy from starting
+            raise ImportError(f"{module} cannot be imported: {error}") from error

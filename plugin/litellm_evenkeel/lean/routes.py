@@ -7,7 +7,7 @@ comparison, it makes a regular expression of the pattern.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 from litellm.proxy.auth.route_checks import RouteChecks
 
@@ -16,11 +16,18 @@ if TYPE_CHECKING:
 
     Matches = Callable[[str, str], bool]
 
-# Paths that contain an id are different for each request: only the newest comparisons are kept.
-MOST_REMEMBERED = 4096
+# Paths that contain an id are different for each request: only the newest comparisons are kept, and no long paths.
+MOST_REMEMBERED, LONGEST_PATH = 4096, 256
 
 
 def remember_route_matches() -> None:
     """Make this process remember whether a path matches a pattern."""
-    remembered = lru_cache(MOST_REMEMBERED)(RouteChecks._route_matches_pattern)  # noqa: SLF001 - nothing else compares them
-    RouteChecks._route_matches_pattern = staticmethod(cast("Matches", remembered))  # noqa: SLF001
+    stock: Matches = RouteChecks._route_matches_pattern  # noqa: SLF001 - nothing else compares them
+    remembered = lru_cache(MOST_REMEMBERED)(stock)
+
+    def matches(route: Any, pattern: Any) -> bool:
+        if not isinstance(route, str) or len(route) > LONGEST_PATH:
+            return stock(route, pattern)
+        return remembered(route, pattern)
+
+    RouteChecks._route_matches_pattern = staticmethod(matches)  # noqa: SLF001

@@ -14,8 +14,10 @@ from litellm.proxy.db import db_spend_update_writer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
 # LiteLLM writes the rows of a request in one task, which has a context of its own.
-_last: ContextVar[tuple[dict[str, Any], Any] | None] = ContextVar("evenkeel_lean_savings", default=None)
+_last: ContextVar[tuple[Arguments, Any] | None] = ContextVar("evenkeel_lean_savings", default=None)
 
 
 def compute_savings_once() -> None:
@@ -26,11 +28,11 @@ def compute_savings_once() -> None:
 def shared(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls `original` only if the arguments differ from those of the task's last call."""
 
-    def compute(**arguments: Any) -> Any:
-        last = _last.get()
+    def compute(*positional: Any, **named: Any) -> Any:
+        arguments, last = (positional, named), _last.get()
         if last is not None and last[0] == arguments:
             return last[1]
-        savings = original(**arguments)
+        savings = original(*positional, **named)
         _last.set((arguments, savings))
         return savings
 

@@ -74,3 +74,12 @@ def test_a_litellm_without_the_module_is_an_error(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ModuleNotFoundError, match="lean_nowhere"):
         let_imports_fail_at_once()
     assert "lean_nowhere" not in sys.modules
+
+
+def test_an_error_of_the_module_is_one_that_the_callback_logs(
+    runs: list[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "lean_runs", ModuleType("lean_runs"))
+    with pytest.raises(ImportError, match=f"{LOGGER} cannot be imported"):
+        let_imports_fail_at_once()
+    assert not runs

@@ -36,3 +36,9 @@ def test_a_pattern_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         RouteChecks._route_matches_pattern(route="/v1/chat/completions", pattern="/v1/chat/completions")
     assert len(compared) == 1
+
+
+def test_long_paths_and_what_is_no_path_are_left_to_litellm() -> None:
+    for path in ("/" + "a" * 300, ["/v1/models"], None):
+        for _ in range(2):
+            assert not RouteChecks._route_matches_pattern(route=path, pattern="/v1/models")  # type: ignore[arg-type]
