@@ -22,12 +22,12 @@ MOST_REMEMBERED, LONGEST_PATH = 4096, 256
 
 def remember_route_matches() -> None:
     """Make this process remember whether a path matches a pattern."""
-    stock: Matches = RouteChecks._route_matches_pattern  # noqa: SLF001 - nothing else compares them
-    remembered = lru_cache(MOST_REMEMBERED)(stock)
+    original: Matches = RouteChecks._route_matches_pattern  # noqa: SLF001 - nothing else compares them
+    remembered = lru_cache(MOST_REMEMBERED)(original)
 
     def matches(route: Any, pattern: Any) -> bool:
         if not isinstance(route, str) or len(route) > LONGEST_PATH:
-            return stock(route, pattern)
+            return original(route, pattern)
         return remembered(route, pattern)
 
     RouteChecks._route_matches_pattern = staticmethod(matches)  # noqa: SLF001
