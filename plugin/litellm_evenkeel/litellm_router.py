@@ -42,8 +42,8 @@ def has_routing_plugins(router: Any) -> bool:
     return bool(getattr(router, "routing_plugins", None))
 
 
-def deployments_of(router: Any, model_group: str) -> Sequence[Mapping[str, Any]]:
-    """Return the deployments of a model group."""
+def deployments_of(router: Any, model_group: str | None) -> Sequence[Mapping[str, Any]]:
+    """Return the deployments of a model group; of all groups with `None`."""
     if _has_entry_points(router):
         return router.registry().deployments(model_group) or ()
     return router.get_model_list(model_name=model_group) or ()

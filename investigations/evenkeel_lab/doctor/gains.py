@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.doctor.callbacks import LEAN, PROMETHEUS, STOCK_PROMETHEUS, entries
 from evenkeel_lab.doctor.finding import Finding, advice
+from evenkeel_lab.doctor.stores import database_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from evenkeel_lab.doctor.config_file import ProxyConfig
 
@@ -26,7 +27,8 @@ class Gain:
 LEAN_GAIN = Gain(
     LEAN,
     "when a hundred clients came at once after a minute without requests, 80.3 % of the first requests took more than "
-    "five seconds with LiteLLM 1.108.7 alone, and 0.00 % with this callback",
+    "five seconds with LiteLLM 1.108.7 alone, and 0.00 % with this callback; all of them waited for their turn, so the "
+    "median rose from 776 to 2,687 ms",
     "reports/bursts/forgotten_key.md",
 )
 PROMETHEUS_GAIN = Gain(
@@ -37,10 +39,10 @@ PROMETHEUS_GAIN = Gain(
 GAINS = (LEAN_GAIN, PROMETHEUS_GAIN)
 
 
-def gains(config: ProxyConfig) -> Iterator[Finding]:
-    """Yield advice for each callback of the plugin that would make this proxy faster."""
+def gains(config: ProxyConfig, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield advice for each callback of the plugin whose gain was measured with a configuration like this one."""
     named = {entry.name: entry for entry in entries(config)}
-    if LEAN not in named:
+    if LEAN not in named and database_url(config, environment)[0]:
         yield _advice(LEAN_GAIN, config.where("litellm_settings", "callbacks"), "Add it to `callbacks`")
     if STOCK_PROMETHEUS in named and PROMETHEUS not in named:
         yield _advice(PROMETHEUS_GAIN, named[STOCK_PROMETHEUS].where, f'Name it in place of "{STOCK_PROMETHEUS}"')

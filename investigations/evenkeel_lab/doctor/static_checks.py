@@ -55,7 +55,7 @@ def check_config(config: ProxyConfig, environment: Mapping[str, str], facts: Fac
         *journal(config, environment, facts.journal_folder),
         *_shared_state(config, environment, count or 1),
         *unusable_database(config),
-        *gains(config),
+        *gains(config, environment),
     ]
 
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from evenkeel_lab.formatting import counted
 from evenkeel_lab.investigation_spec.arm import Kind
-from evenkeel_lab.investigation_spec.investigation import AGAIN, Design
+from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT, Design
 from evenkeel_lab.report.markdown import text
 from evenkeel_lab.report.plot_data import counted_over_time, halves, median
-from evenkeel_lab.runner.measurement.latency_summary import LEAST_BEYOND
+from evenkeel_lab.runner.measurement.latency_summary import EDGES_MS, LEAST_BEYOND
 from evenkeel_lab.runner.results.analysis import paired
 from evenkeel_lab.runner.results.store import FIXED_ONCE_MEASURED, WORDS as ALL_WORDS
 from evenkeel_lab.runner.schedule import arms_of, schedule
@@ -35,6 +37,9 @@ WORDS = {name: part for name, part in ALL_WORDS.items() if name not in FIXED_ONC
 # From this share of time spent waiting for a core, a proxy is mentioned.
 CROWDED = 0.2
 STEADY = 1.2
+# Slow requests are mentioned if their share is so much higher among those with which a run begins.
+SLOW_MS, BURST_SHARE = 5000.0, 0.05
+BURST, BURST_METRIC = "burst", "first_above_5s"
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ def caveats_of(summary: Summary, judgement: Judgement, present: Investigation | 
         _warm_up,
         _unknown_metrics,
         _drift,
+        _burst,
         _permutation_test,
         _noise,
         _provenance,
@@ -193,6 +199,26 @@ def _drift(summary: Summary, _: Judgement) -> Iterator[Caveat]:
             "unsteady",
             f"From the first half of a run to the second the median of {', '.join(moved)} changes by more than a "
             "fifth: a mean over both is of no steady state.",
+        )
+
+
+def _burst(summary: Summary, _: Judgement) -> Iterator[Caveat]:
+    if BURST_METRIC in summary.investigation.figures:
+        return
+    slow = int(np.searchsorted(EDGES_MS, SLOW_MS))
+    arms = []
+    for arm, counts in counted_over_time(summary).items():
+        if arm != DIRECT and counts[0].any() and counts[1:].any():
+            first, later = (part[..., slow:].sum() / part.sum() for part in (counts[0], counts[1:]))
+            if first - later >= BURST_SHARE:
+                arms.append(f"{arm} ({first * 100:.0f} %, later {later * 100:.1f} %)")
+    if arms:
+        yield Caveat(
+            BURST,
+            "All clients of a run begin at the same moment, and some of their first requests wait far longer than all "
+            "later ones. This share of the requests in the first twentieth of a run took more than "
+            f"{EDGES_MS[slow] / 1000:.1f} s: {', '.join(arms)}. Mean, p95 and above_1s contain this burst, which "
+            "the investigation `bursts` explains.",
         )
 
 

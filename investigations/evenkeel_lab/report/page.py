@@ -83,7 +83,7 @@ def page(data: ReportData) -> Page:
     if data.profile:
         figures |= flame_graphs(data.profile)
         alts |= {figure_of(arm): alt_of(arm) for arm in data.profile.arms}
-    if data.traces:
+    if data.traces and data.traces.arms:
         figures[WAITS] = svg(waits(data.traces, data.investigation.baseline), WAITS)
         alts[WAITS] = waits_alt(data.traces)
     return Page(data.summary.name, markdown(data, alts), figures)

@@ -12,6 +12,7 @@ from evenkeel_lab.doctor.gains import GAINS, Gain, gains
 
 ROOT = Path(__file__).parents[3]
 PROMETHEUS, LEAN = "litellm_evenkeel.proxy.prometheus", "litellm_evenkeel.proxy.lean"
+DATABASE = {"DATABASE_URL": "postgresql://h/d"}
 
 
 @pytest.mark.parametrize(
@@ -25,15 +26,19 @@ PROMETHEUS, LEAN = "litellm_evenkeel.proxy.prometheus", "litellm_evenkeel.proxy.
     ],
 )
 def test_callbacks_that_would_help_are_named(callbacks: list[str], advised: list[str]) -> None:
-    findings = list(gains(ProxyConfig({"litellm_settings": {"callbacks": callbacks}})))
+    findings = list(gains(ProxyConfig({"litellm_settings": {"callbacks": callbacks}}), DATABASE))
     assert [finding.what.partition(":")[0] for finding in findings] == advised
     assert {finding.level for finding in findings} <= {Level.ADVICE}
     assert all("reports/" in finding.hint for finding in findings)
 
 
+def test_bursts_are_a_matter_of_proxies_with_a_database() -> None:
+    assert list(gains(ProxyConfig({}), {})) == []
+
+
 @pytest.mark.parametrize("gain", GAINS, ids=lambda gain: gain.callback)
 def test_each_figure_is_in_its_report(gain: Gain) -> None:
     page = (ROOT / gain.report).read_text(encoding="utf-8")
-    figures = re.findall(r"([\d.]+) %", gain.what)
-    assert len(figures) == 2
+    figures = re.findall(r"([\d.,]+) (?:%|to|ms)", gain.what)
+    assert len(figures) >= 2
     assert all(figure in page for figure in figures)

@@ -12,6 +12,7 @@ from evenkeel_lab.report.index import index
 from evenkeel_lab.report.page import markdown, page
 from evenkeel_lab.report.plots import FIGURES
 from evenkeel_lab.report.report_data import report_data_of
+from evenkeel_lab.runner.measurement.latency_summary import EDGES_MS
 from evenkeel_lab.runner.warm_up import COLD
 from evenkeel_lab.stats import Kind
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.results.summary import Summary
     from evenkeel_lab.tracing.traces import Traces
 
+TEN_SECONDS_MS = 10_000.0
 FUNCTION = {"about": "x", "subject": "function", "function": "evenkeel_lab.bench.verdicts.simulation:median"}
 PUBLISHED = {
     "on": {"mean": [405, 442, 511, 381, 318, 393], "p95": [822, 887, 1131, 952, 565, 1106]},
@@ -344,6 +346,23 @@ def test_every_caveat_has_a_name(simulate: Any, changed: dict[str, Any], expecte
     name, _, says = expected.partition(":")
     assert f"**{name}**:{says}" in folded(section(page, "Limits"))
     assert name in folded(page).partition("## Method")[0]
+
+
+def test_a_page_begins_with_the_burst_at_the_start_of_its_runs(simulate: Any) -> None:
+    def starved(summary: Summary) -> Summary:
+        """Make the requests in the first twentieth of each run take ten seconds."""
+        for sketch in (sketch for of_meeting in summary.sketches.values() for sketch in of_meeting.values()):
+            first = sum(sketch.over_time[0])
+            sketch.over_time[0] = [first * (abs(edge - TEN_SECONDS_MS) < 1.0) for edge in EDGES_MS[:-1]]
+        return summary
+
+    page = folded(page_of(starved(simulate()))).partition("**Is it slower?**")[0]
+    assert "**Note:** All clients of a run begin at the same moment," in page
+    slow = ", ".join(f"{arm} (100 %, later 0.0 %)" for arm in ("off", "on", "again"))
+    assert f"took more than 5.6 s: {slow}." in page
+    assert "**Note:**" not in page_of(simulate())
+    judged = {"figures": {"first_above_5s": {"margin": 0.01, "primary": True}}}
+    assert "**Note:**" not in page_of(starved(simulate(judged)))
 
 
 def test_the_method_states_how_proxies_are_warmed_up_and_loaded(simulate: Any) -> None:

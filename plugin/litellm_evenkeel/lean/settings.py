@@ -9,7 +9,7 @@ class LeanSettings(SettingsModel):
     """Settings of the `lean` callback, `evenkeel.lean`: its changes to LiteLLM, each of which can be switched off."""
 
     connections: Switch = True
-    """Whether up to 32 new connections are accepted in each turn of the event loop."""
+    """Whether the workers accept up to 32 new connections in each turn of the event loop."""
     registries: Switch = True
     """Whether requests that wait for the same list of restricted entities get it at the same time."""
     spend_counters: Switch = True
@@ -20,5 +20,15 @@ class LeanSettings(SettingsModel):
     """Whether what a request has saved is computed once for all its daily rows, not for each of them."""
     routes: Switch = True
     """Whether comparisons of a request's path with the patterns of routes are remembered."""
+    deployments: Switch = True
+    """Whether lists of deployments are remembered for a second, or until the deployments change."""
+    rare_fields: Switch = True
+    """Whether LiteLLM looks for rare fields of deployments (reservations, default limits) only if one has them."""
+    cooldowns: Switch = True
+    """Whether only the cooldowns in force are looked through with each request, not one for each deployment."""
+    clients: Switch = True
+    """Whether LiteLLM keeps the clients of all deployments, not only 200 clients."""
+    usage_headers: Switch = True
+    """Whether the rate-limit headers of groups with more than 50 deployments are computed once in a second."""
     failed_imports: Switch = True
     """Whether imports of LiteLLM's logger for OpenTelemetry fail at once where that is not installed."""

@@ -12,12 +12,16 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from litellm.proxy.db.spend_counter_reseed import SpendCounterReseed
-from litellm.proxy.spend_tracking.spend_counter_batch import read_batched_spend_counter, record_spend_counter_value
+from litellm.proxy.spend_tracking.spend_counter_batch import (
+    read_batched_spend_counter,
+    record_spend_counter_value,
+    spend_counter_batch_scope,
+)
 
 from litellm_evenkeel.lean.shared_reads import SharedReads
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     ReadCounter = Callable[..., Awaitable[float | None]]
 
@@ -31,21 +35,40 @@ def share_spend_counter_reads() -> None:
 def shared(original: ReadCounter) -> ReadCounter:
     """Return a function that calls `original` once for all concurrent calls with equal arguments."""
     signature = inspect.signature(original)
-    reads: SharedReads[float | None] = SharedReads()
+    reads: SharedReads[tuple[float | None, bool]] = SharedReads()
 
     async def read_counter(*arguments: Any, **named: Any) -> float | None:
         given = signature.bind(*arguments, **named).arguments
         counter: str = given["counter_key"]
+        redis = redis_of(given)
         own = await read_batched_spend_counter(counter)
         if own is not None and own[0] is not None:
             return float(own[0])
         key = tuple(given.values())
-        if not all(isinstance(value, Hashable) for value in key):
+        if redis is None or not all(isinstance(value, Hashable) for value in key):
             return await original(*arguments, **named)
-        # Outside of this request, `original` does not rely on the request's read of Redis: it repeats it.
-        value = await reads.read(key, lambda: original(*arguments, **named))
-        if value is not None:
+
+        async def read() -> tuple[float | None, bool]:
+            # As in a request: `original` reads Redis, and records the value once Redis has it again.
+            with spend_counter_batch_scope(redis, frozenset({counter})):
+                value = await original(*arguments, **named)
+                recorded = await read_batched_spend_counter(counter)
+                return value, value is not None and recorded is not None and recorded[0] == value
+
+        value, is_in_redis = await reads.read(key, read)
+        if is_in_redis and value is not None:
             record_spend_counter_value(counter, value)
-        return value
+            return value
+        # Redis or the database has failed. What LiteLLM does then depends on what this request has read before.
+        return await original(*arguments, **named)
 
     return read_counter
+
+
+def redis_of(arguments: Mapping[str, Any]) -> Any:
+    """Return what LiteLLM reads counters in Redis with; `None` without Redis."""
+    # LiteLLM since 1.109.
+    store = arguments.get("spend_counter_store")
+    if store is not None:
+        return store if store.has_redis else None
+    return arguments["spend_counter_cache"].redis_cache

@@ -35,6 +35,11 @@ CHANGES = {
     "database_queue": Change("litellm_evenkeel.lean.database_queue", "queue_database_requests"),
     "savings": Change("litellm_evenkeel.lean.savings", "compute_savings_once"),
     "routes": Change("litellm_evenkeel.lean.routes", "remember_route_matches", is_of_database=False),
+    "deployments": Change("litellm_evenkeel.lean.deployments", "remember_deployments", is_of_database=False),
+    "rare_fields": Change("litellm_evenkeel.lean.rare_fields", "look_for_used_fields_only", is_of_database=False),
+    "cooldowns": Change("litellm_evenkeel.lean.cooldowns", "read_cooldowns_in_force", is_of_database=False),
+    "clients": Change("litellm_evenkeel.lean.clients", "keep_clients_of_all_deployments", is_of_database=False),
+    "usage_headers": Change("litellm_evenkeel.lean.usage_headers", "remember_usage_headers", is_of_database=False),
     "failed_imports": Change("litellm_evenkeel.lean.failed_imports", "let_imports_fail_at_once", is_of_database=False),
 }
 

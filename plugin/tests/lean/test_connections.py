@@ -72,6 +72,24 @@ def test_more_listeners_accept_more(accepted_in_a_turn: Callable[..., int]) -> N
     assert LISTENERS // 2 < accepted_in_a_turn(uvloop.new_event_loop) <= LISTENERS
 
 
+def test_workers_share_the_listeners(accepted_in_a_turn: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("litellm_evenkeel.proxy_process.worker_count", lambda _environ: 4)
+    accept_connections_together()
+    assert 1 < accepted_in_a_turn(uvloop.new_event_loop) <= LISTENERS // 4
+
+
+def test_a_server_without_more_descriptors_serves_with_what_it_has(
+    accepted_in_a_turn: Callable[..., int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_more(_descriptor: int) -> int:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("litellm_evenkeel.lean.connections.os.dup", no_more)
+    accept_connections_together()
+    assert accepted_in_a_turn(uvloop.new_event_loop) == 1
+    assert "Too many open files" in caplog.text
+
+
 def test_asyncio_needs_no_more_listeners(accepted_in_a_turn: Callable[..., int]) -> None:
     accept_connections_together()
     assert accepted_in_a_turn(asyncio.new_event_loop) > LISTENERS

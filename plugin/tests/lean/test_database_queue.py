@@ -8,16 +8,22 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+import httpx
 import pytest
 
 URLS = [f"/{number}" for number in range(100)]
 BROKEN = "/broken"
 
 
+class Session:
+    """Connections to one query engine."""
+
+
 class Client:
     """A database client that answers when the test wants it to."""
 
     def __init__(self) -> None:
+        self.session = Session()
         self.in_flight, self.most, self.sent = 0, 0, list[str]()
         self.answered = asyncio.Event()
 
@@ -81,9 +87,15 @@ async def test_a_failed_or_cancelled_request_leaves_its_place_to_the_next(queued
 
 
 @pytest.mark.parametrize(
-    ("url", "headers"), [("/transaction/7/commit", {}), ("/", {"X-transaction-id": "7"}), ("/transaction/start", None)]
+    ("url", "headers"),
+    [
+        ("/transaction/7/commit", {}),
+        ("/", {"X-transaction-id": "7"}),
+        ("/transaction/start", None),
+        ("http://127.0.0.1:1/status", None),
+    ],
 )
-async def test_a_transaction_does_not_wait_for_requests_that_may_wait_for_its_locks(
+async def test_transactions_and_the_question_whether_an_engine_is_alive_do_not_wait(
     queued: tuple[type[Client], int], url: str, headers: dict[str, str] | None
 ) -> None:
     client_type, most = queued
@@ -95,6 +107,46 @@ async def test_a_transaction_does_not_wait_for_requests_that_may_wait_for_its_lo
     assert client.sent == [*URLS[:most], url]
     client.answered.set()
     await asyncio.gather(*calls)
+
+
+async def test_an_engine_that_hangs_does_not_delay_another(queued: tuple[type[Client], int]) -> None:
+    client_type, _ = queued
+    hanging, other = client_type(), client_type()
+    calls = [asyncio.create_task(hanging.request("POST", url)) for url in URLS]
+    other.answered.set()
+    assert await asyncio.gather(*(other.request("POST", url) for url in URLS)) == URLS
+    hanging.answered.set()
+    await asyncio.gather(*calls)
+
+
+async def test_nobody_waits_for_an_engine_without_end(
+    queued: tuple[type[Client], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client_type, most = queued
+    monkeypatch.setitem(client_type.request.__globals__, "SECONDS", 0.01)
+    client = client_type()
+    calls = [asyncio.create_task(client.request("POST", url)) for url in URLS]
+    done, waiting = await asyncio.wait(calls, timeout=0.5)
+    assert {type(call.exception()) for call in done} == {httpx.PoolTimeout}
+    assert len(waiting) == most
+    client.answered.set()
+    await asyncio.gather(*waiting)
+    assert await client.request("POST", "/later") == "/later"
+
+
+@pytest.mark.parametrize(
+    ("addresses", "expected"),
+    [
+        ({}, 32),
+        ({"DATABASE_URL": "postgresql://h/d?connection_limit=10&pool_timeout=60"}, 32),
+        ({"DATABASE_URL": "postgresql://h/d?connection_limit=100"}, 100),
+        ({"DATABASE_URL": "postgresql://h/d", "DATABASE_URL_READ_REPLICA": "postgresql://h/d?connection_limit=50"}, 50),
+        ({"DATABASE_URL": "postgresql://h/d?connection_limit=many"}, 32),
+    ],
+)
+def test_no_connection_stays_unused(queued: tuple[type[Client], int], addresses: dict[str, str], expected: int) -> None:
+    most_in_flight = queued[0].request.__globals__["most_in_flight"]
+    assert most_in_flight(addresses) == expected
 
 
 def test_a_second_event_loop_has_a_queue_of_its_own(queued: tuple[type[Client], int]) -> None:

@@ -24,21 +24,27 @@ class Redis:
 
     def __init__(self) -> None:
         self.values: dict[str, float] = {}
+        self.is_up = True
 
     async def async_get_cache(self, key: str) -> float | None:
-        await asyncio.sleep(0)
+        await self._answer()
         return self.values.get(key)
 
     async def async_batch_get_cache(self, key_list: list[str]) -> dict[str, float | None]:
-        await asyncio.sleep(0)
+        await self._answer()
         return {key: self.values.get(key) for key in key_list}
 
     async def async_set_cache(self, key: str, value: float, *, nx: bool) -> bool:
-        await asyncio.sleep(0)
+        await self._answer()
         is_new = key not in self.values
         if is_new or not nx:
             self.values[key] = value
         return is_new
+
+    async def _answer(self) -> None:
+        await asyncio.sleep(0)
+        if not self.is_up:
+            raise ConnectionError("Redis is gone")
 
 
 class Memory:
@@ -138,3 +144,19 @@ async def test_a_value_that_a_request_has_read_is_not_read_again(redis: Redis, d
         redis.values[COUNTER] = 4.0
         assert await read_counter(None, cache, COUNTER) == 3.0
     assert database.queries == 0
+
+
+async def test_a_request_that_knows_that_redis_lost_a_counter_does_not_trust_memory_when_redis_fails(
+    redis: Redis, database: Database
+) -> None:
+    """LiteLLM reads the database then, as memory knows nothing of other workers."""
+    read_counter = shared(SpendCounterReseed.coalesced)
+    cache = Cache(redis)
+    cache.in_memory_cache.set_cache(COUNTER, 0.5)
+    with spend_counter_batch_scope(redis, frozenset({COUNTER})):
+        assert await read_batched_spend_counter(COUNTER) == (None, True)
+        redis.is_up = False
+        assert await read_counter(None, cache, COUNTER) == SPENT
+        # It is not in Redis, so the request must not rely on it.
+        assert await read_batched_spend_counter(COUNTER) == (None, True)
+    assert database.queries

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import litellm
 import pytest
 import uvicorn
-from litellm.proxy.auth import auth_checks
+from litellm.proxy.auth import auth_checks, auth_utils
 from litellm.proxy.auth.route_checks import RouteChecks
 from litellm.proxy.db import db_spend_update_writer
 from litellm.proxy.db.spend_counter_reseed import SpendCounterReseed
+from litellm.proxy.guardrails import auto_router_compression
+from litellm.router_utils.cooldown_cache import CooldownCache
+from litellm.router_utils.routing_read_batch import RoutingPrefetch
 
 from litellm_evenkeel.wiring.lean import lean
 
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 STOCK = "stock"
+OF_DEPLOYMENTS = "deployments, rare_fields, cooldowns, clients, usage_headers, failed_imports"
 OTEL = "litellm.integrations.otel.logger"
 
 
@@ -39,6 +45,12 @@ def start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
     monkeypatch.setattr(RouteChecks, "_route_matches_pattern", staticmethod(RouteChecks._route_matches_pattern))
     stock_savings = db_spend_update_writer.compute_savings_spend
     monkeypatch.setattr(db_spend_update_writer, "compute_savings_spend", stock_savings)
+    for owner in (litellm.Router, CooldownCache, RoutingPrefetch):
+        for name, value in vars(owner).copy().items():
+            if inspect.isfunction(value) or isinstance(value, staticmethod):
+                monkeypatch.setattr(owner, name, value)
+    monkeypatch.setattr(auth_utils, "_get_deployment_default_limit", auth_utils._get_deployment_default_limit)
+    monkeypatch.setattr(auto_router_compression, "policy_for_model", auto_router_compression.policy_for_model)
     monkeypatch.setitem(sys.modules, OTEL, ModuleType(OTEL))
     monkeypatch.setattr(uvicorn.Server, "main_loop", uvicorn.Server.main_loop)
     monkeypatch.delenv("DATABASE_URL", raising=False)
@@ -64,7 +76,7 @@ def start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
 def test_all_changes_are_made(start: Callable[..., str]) -> None:
     stock = SpendCounterReseed.coalesced
     assert start(client := type("Client", (Client,), {})) == (
-        "evenkeel: lean: connections, registries, spend_counters, database_queue, savings, routes, failed_imports"
+        f"evenkeel: lean: connections, registries, spend_counters, database_queue, savings, routes, {OF_DEPLOYMENTS}"
     )
     assert SpendCounterReseed.coalesced is not stock
     assert client.request is not Client.request
@@ -74,17 +86,17 @@ def test_a_change_can_be_switched_off(start: Callable[..., str]) -> None:
     stock = SpendCounterReseed.coalesced
     client = type("Client", (Client,), {})
     log = start(client, spend_counters=False, routes=False)
-    assert log == "evenkeel: lean: connections, registries, database_queue, savings, failed_imports"
+    assert log == f"evenkeel: lean: connections, registries, database_queue, savings, {OF_DEPLOYMENTS}"
     assert SpendCounterReseed.coalesced is stock
 
 
 def test_a_change_for_which_litellm_has_no_code_leaves_the_others(start: Callable[..., str]) -> None:
     warning, made = start().splitlines()
     assert warning.startswith("evenkeel: evenkeel.lean.database_queue has no effect with this LiteLLM: ")
-    assert made == "evenkeel: lean: connections, registries, spend_counters, savings, routes, failed_imports"
+    assert made == f"evenkeel: lean: connections, registries, spend_counters, savings, routes, {OF_DEPLOYMENTS}"
 
 
 def test_without_a_database_its_code_does_not_change(start: Callable[..., str]) -> None:
-    assert start(Client, database="") == "evenkeel: lean: connections, routes, failed_imports"
-    log = start(Client, database="", connections=False, routes=False, failed_imports=False)
+    assert start(Client, database="") == f"evenkeel: lean: connections, routes, {OF_DEPLOYMENTS}"
+    log = start(Client, database="", **dict.fromkeys(["connections", "routes", *OF_DEPLOYMENTS.split(", ")], False))
     assert log.endswith("evenkeel: lean: no change is made")

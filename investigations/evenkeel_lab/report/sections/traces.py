@@ -27,7 +27,7 @@ SLOWEST = 10
 
 def traces(data: ReportData, pictures: Mapping[str, str]) -> str:
     """Return the table and the plot of the traces, or nothing if there are none."""
-    if data.traces is None:
+    if data.traces is None or not data.traces.arms:
         return ""
     recorded = data.traces
     most = max(map(len, recorded.arms.values()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.formatting import counted
+from evenkeel_lab.report.caveats import BURST
 from evenkeel_lab.report.markdown import items, paragraph, text
 from evenkeel_lab.report.report_data import confidence_level, primary
 from evenkeel_lab.report.sections.database import largest_difference
@@ -26,7 +27,7 @@ def verdict(data: ReportData, pictures: Mapping[str, str]) -> str:
             paragraph("**Nothing in this session is to be believed, whatever its verdicts say.** What invalidates it:")
         )
         parts.append(items([f"{text(why)}." for why in data.judgement.invalid]))
-    parts += [_study(data), paragraph(f"**{text(data.investigation.question)}**")]
+    parts += [_study(data), _burst(data), paragraph(f"**{text(data.investigation.question)}**")]
     if data.judgement.invalid:
         parts.append(paragraph("What its figures would say:"))
     results = [_result(data, comparison) for comparison in data.candidates]
@@ -44,6 +45,11 @@ def _study(data: ReportData) -> str:
         return ""
     which = "which has the answer of all its chapters together"
     return paragraph(f"`{chapter}`, a chapter of [{name}](../{name}.md), {which}.")
+
+
+def _burst(data: ReportData) -> str:
+    """Return what a burst at the start of each run has done to the figures, or nothing."""
+    return "\n\n".join(paragraph(f"**Note:** {text(each.sentence)}") for each in data.caveats if each.name == BURST)
 
 
 def _result(data: ReportData, comparison: Comparison) -> str:
