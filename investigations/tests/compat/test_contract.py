@@ -30,6 +30,7 @@ HINTS = {
     "litellm_router.proxy_process.server()": SERVER,
     "litellm_router.*.router": f"{SERVER}.llm_router",
     "metrics.callback._readers.callback": "litellm.integrations.prometheus.PrometheusLogger",
+    "lean.team_settings.proxy_process.server()": SERVER,
     "metrics.proxy_caches.proxy_process.server()": SERVER,
     "metrics.proxy_caches._in_memory.cache": f"{SERVER}.user_api_key_cache",
     "metrics.proxy_caches._in_memory()": f"{SERVER}.user_api_key_cache.in_memory_cache",

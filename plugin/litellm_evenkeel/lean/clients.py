@@ -7,12 +7,11 @@ connections to Redis are opened again.
 
 from __future__ import annotations
 
-from functools import wraps
 from typing import Any
 
 import litellm
 
-from litellm_evenkeel.lean.deployments import CHANGED, registry
+from litellm_evenkeel.lean.router_class import router_class
 
 # A deployment may have a client of its own for streams, and some are shared by all.
 CLIENTS_OF_A_DEPLOYMENT, SHARED_CLIENTS = 2, 200
@@ -20,16 +19,10 @@ CLIENTS_OF_A_DEPLOYMENT, SHARED_CLIENTS = 2, 200
 
 def keep_clients_of_all_deployments() -> None:
     """Make LiteLLM keep the clients of all its deployments."""
-    owner, _ = registry()
-    original = getattr(owner, CHANGED)
-    clients = litellm.in_memory_llm_clients_cache
+    known, clients = router_class(), litellm.in_memory_llm_clients_cache
 
-    @wraps(original)
-    def changed(self: Any) -> None:
-        original(self)
-        # A router that is being made has no list yet.
-        deployments = getattr(self, "model_list" if owner is litellm.Router else "_core_model_list", ())
-        room = SHARED_CLIENTS + CLIENTS_OF_A_DEPLOYMENT * len(deployments)
+    def make_room(router: Any) -> None:
+        room = SHARED_CLIENTS + CLIENTS_OF_A_DEPLOYMENT * len(known.deployments(router))
         clients.max_size_in_memory = max(clients.max_size_in_memory, room)
 
-    setattr(owner, CHANGED, changed)
+    known.when_changed(make_room)

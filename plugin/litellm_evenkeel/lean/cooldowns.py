@@ -39,11 +39,11 @@ class LastRead:
         self._next_at = next_at
 
 
-def read_cooldowns_in_force(clock: Callable[[], float] = time.time) -> None:
+def read_cooldowns_in_force(clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
     """Make LiteLLM look through the cooldowns in its memory, and read those of all deployments once in an interval."""
     reads: WeakKeyDictionary[Any, LastRead] = WeakKeyDictionary()
     original, arm = CooldownCache.async_get_active_cooldowns, RoutingPrefetch.arm
-    # LiteLLM since 1.109 lacks this method: it reads cooldowns in Rust.
+    # LiteLLM since 1.110 lacks this method: it reads cooldowns in Rust.
     still_in_force = CooldownCache._corrected_active_cooldown  # noqa: SLF001 - it has no public name
 
     async def active_cooldowns(self: Any, model_ids: list[str], parent_otel_span: Any) -> list[tuple[str, Any]]:
@@ -53,20 +53,23 @@ def read_cooldowns_in_force(clock: Callable[[], float] = time.time) -> None:
             return [
                 (model_id, in_force)
                 for model_id, key, value in in_memory(self.in_memory_cache, last.positions)
-                if (in_force := still_in_force(self, key, value, now)) is not None
+                if (in_force := still_in_force(self, key, value, wall())) is not None
             ]
         last.begin(model_ids, now + interval(self))
         found: list[tuple[str, Any]] = await original(self, model_ids, parent_otel_span)
         return found
 
-    def arm_if_due(litellm_router_instance: Any, usage_selector: Any, deployments: list[Any]) -> None:
-        cooldowns = litellm_router_instance.cooldown_cache
-        last = reads.get(cooldowns) or reads.setdefault(cooldowns, LastRead())
-        ids, now = litellm_router_instance.get_model_ids(), clock()
+    def arm_if_due(router: Any, usage_selector: Any, deployments: list[Any]) -> None:
+        if hasattr(router, "registry"):
+            # LiteLLM since 1.109.
+            cooldowns, ids = router.health().cooldowns, router.registry().names(kind="ids")
+        else:
+            cooldowns, ids = router.cooldown_cache, router.get_model_ids()
+        last, now = reads.get(cooldowns) or reads.setdefault(cooldowns, LastRead()), clock()
         # A strategy that reads the usage of deployments reads the cooldowns in the same command.
         if usage_selector is None and last.covers(ids, now):
             return
-        arm(litellm_router_instance, usage_selector, deployments)
+        arm(router, usage_selector, deployments)
         if RoutingPrefetch.armed():
             last.begin(ids, now + interval(cooldowns))
 

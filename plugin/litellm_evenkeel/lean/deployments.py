@@ -9,53 +9,33 @@ from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import litellm
-
 from litellm_evenkeel.lean.remembered import Remembered
+from litellm_evenkeel.lean.router_class import router_class
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-# Methods that list deployments, their ids or their access groups: of LiteLLM up to 1.108, and since 1.109.
-LISTS = ("get_all_deployments", "_get_all_deployments", "get_model_ids", "get_model_access_groups")
-LISTS_OF_REGISTRY = tuple(
-    f"_core_{name}" for name in ("get_model_list", "get_all_deployments", "get_model_ids", "get_model_access_groups")
-)
-# Modules of the router in Rust, which LiteLLM up to 1.108 lacks.
-REGISTRY, CORE = "litellm.router_rust.surface.registry", "litellm.router_rust.core"
-# LiteLLM calls this method whenever its deployments change.
-CHANGED = "_invalidate_model_group_info_cache"
+# Methods that go through all deployments.
+LISTS = ("get_all_deployments", "get_model_ids", "get_model_access_groups")
+# Where the router is in Rust, this method asks it for all of them. Otherwise it is made of the lists above.
+LIST_OF_RUST = "get_model_list"
+# Other names of the methods, in LiteLLM up to 1.108.
+ALIASES = {"get_all_deployments": "_get_all_deployments"}
 
 
 def remember_deployments() -> None:
     """Make LiteLLM's router remember the lists of its deployments."""
     lists: Remembered[Any] = Remembered()
-    owner, names = registry()
-    forget_when_changed(owner, lists)
-    for name in names:
-        setattr(owner, name, remembered(getattr(owner, name), lists))
-    if owner is not litellm.Router:
+    router = router_class()
+    router.when_changed(lambda _: lists.forget())
+    for list_name in (*LISTS, LIST_OF_RUST) if router.is_rust else LISTS:
+        name = router.prefix + list_name
+        method = remembered(getattr(router.owner, name), lists)
+        for each in (name, ALIASES.get(name)):
+            if each and hasattr(router.owner, each):
+                setattr(router.owner, each, method)
+    if router.is_rust:
         _remember_records(lists)
-
-
-def registry() -> tuple[Any, Sequence[str]]:
-    """Return the class that lists deployments in the running LiteLLM, and its methods."""
-    try:
-        return import_module(REGISTRY).HostRegistry, LISTS_OF_REGISTRY
-    except ImportError:
-        return litellm.Router, LISTS
-
-
-def forget_when_changed(owner: Any, results: Remembered[Any]) -> None:
-    """Make the results be forgotten when the deployments change."""
-    original = getattr(owner, CHANGED)
-
-    @wraps(original)
-    def changed(self: Any) -> None:
-        original(self)
-        results.forget()
-
-    setattr(owner, CHANGED, changed)
 
 
 def remembered(original: Callable[..., Any], lists: Remembered[Any]) -> Callable[..., Any]:
@@ -76,7 +56,7 @@ def remembered(original: Callable[..., Any], lists: Remembered[Any]) -> Callable
 
 def _remember_records(lists: Remembered[Any]) -> None:
     """Make the router in Rust hand its deployments to filters in Python without converting each of them again."""
-    core = import_module(CORE).RustCore
+    core = import_module("litellm.router_rust.core").RustCore
     original = core._records_of  # noqa: SLF001 - it has no public name
 
     @wraps(original)

@@ -9,16 +9,17 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-import litellm
 from litellm.proxy.auth import auth_utils
 from litellm.proxy.guardrails import auto_router_compression
 
-from litellm_evenkeel.lean.deployments import forget_when_changed, registry
 from litellm_evenkeel.lean.remembered import Remembered
+from litellm_evenkeel.lean.router_class import router_class
 from litellm_evenkeel.litellm_router import deployments_of, running_router
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from litellm_evenkeel.lean.router_class import RouterClass
 
 # Fields of `model_info` by which a deployment is reserved for teams.
 RESERVATIONS = ("access_windows", "ptu_shares")
@@ -28,16 +29,15 @@ AUTO_ROUTER = "auto_router/"
 def look_for_used_fields_only() -> None:
     """Make LiteLLM look for a rare field only while a deployment has it."""
     answers: Remembered[Any] = Remembered()
-    owner, _ = registry()
-    forget_when_changed(owner, answers)
+    router = router_class()
+    router.when_changed(lambda _: answers.forget())
     auth_utils._get_deployment_default_limit = remembered_limit(  # noqa: SLF001 - nothing else reads the limits
         auth_utils._get_deployment_default_limit,  # noqa: SLF001
         answers,
     )
     auto_router_compression.policy_for_model = unless_none_compresses(auto_router_compression.policy_for_model, answers)
-    # Since 1.109, LiteLLM filters in Rust.
-    if owner is litellm.Router:
-        _filter_if_any(owner, answers)
+    if not router.is_rust:
+        _filter_if_any(router, answers)
 
 
 def remembered_limit(
@@ -60,7 +60,7 @@ def unless_none_compresses(original: Callable[..., Any], answers: Remembered[Any
     @wraps(original)
     def policy_for_model(llm_router: Any, *positional: Any, **named: Any) -> Any:
         if llm_router is None or not answers.get(
-            (id(llm_router), AUTO_ROUTER), lambda: any(map(_is_auto_router, deployments_of(llm_router, None)))
+            (id(llm_router), _is_auto_router), lambda: any(map(_is_auto_router, deployments_of(llm_router, None)))
         ):
             return None
         return original(llm_router, *positional, **named)
@@ -68,29 +68,32 @@ def unless_none_compresses(original: Callable[..., Any], answers: Remembered[Any
     return policy_for_model
 
 
-def _filter_if_any(router: Any, answers: Remembered[Any]) -> None:
-    """Make a router's filters return all deployments unless there are some that they could remove."""
-    drop_markers, filter_reserved = router._drop_strategy_markers, router._filter_reserved_deployments  # noqa: SLF001
-    is_marker = router._is_strategy_marker_deployment  # noqa: SLF001
+def _filter_if_any(router: RouterClass, answers: Remembered[Any]) -> None:
+    """Make the router's filters return all deployments unless there are some that they could remove."""
+    owner = router.owner
+    drop_markers, filter_reserved = owner._drop_strategy_markers, owner._filter_reserved_deployments  # noqa: SLF001
+    is_marker = owner._is_strategy_marker_deployment  # noqa: SLF001
+
+    def has_any(self: Any, is_rare: Callable[[Any], bool]) -> bool:
+        found: bool = answers.get((id(self), is_rare), lambda: any(map(is_rare, router.deployments(self))))
+        return found
 
     @wraps(drop_markers)
     def drop_strategy_markers(self: Any, model: str, deployments: Sequence[Any]) -> list[Any]:
-        if answers.get((id(self), is_marker), lambda: any(map(is_marker, self.model_list))):
-            kept: list[Any] = drop_markers(self, model, deployments)
-            return kept
-        return list(deployments)
+        kept: list[Any] = drop_markers(self, model, deployments) if has_any(self, is_marker) else list(deployments)
+        return kept
 
     @wraps(filter_reserved)
     def filter_reserved_deployments(
         self: Any, model: str, healthy_deployments: Sequence[Any], request_team_id: str | None
     ) -> tuple[Any, ...]:
-        if answers.get((id(self), RESERVATIONS), lambda: any(map(_is_reserved, self.model_list))):
+        if has_any(self, _is_reserved):
             kept: tuple[Any, ...] = filter_reserved(self, model, healthy_deployments, request_team_id)
             return kept
         return tuple(self._drop_strategy_markers(model, healthy_deployments))
 
-    router._drop_strategy_markers = drop_strategy_markers  # noqa: SLF001
-    router._filter_reserved_deployments = filter_reserved_deployments  # noqa: SLF001
+    owner._drop_strategy_markers = drop_strategy_markers  # noqa: SLF001
+    owner._filter_reserved_deployments = filter_reserved_deployments  # noqa: SLF001
 
 
 def _is_reserved(deployment: Any) -> bool:

@@ -28,6 +28,10 @@ class LeanSettings(SettingsModel):
     """Whether only the cooldowns in force are looked through with each request, not one for each deployment."""
     clients: Switch = True
     """Whether LiteLLM keeps the clients of all deployments, not only 200 clients."""
+    prices: Switch = True
+    """Whether LiteLLM keeps the prices of all deployments, not only of 64, for the reservation of budgets."""
+    team_settings: Switch = True
+    """Whether LiteLLM copies only `litellm_settings` to find the settings of a team, not its whole configuration."""
     usage_headers: Switch = True
     """Whether the rate-limit headers of groups with more than 50 deployments are computed once in a second."""
     failed_imports: Switch = True

@@ -10,9 +10,7 @@ import time
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-import litellm
-
-from litellm_evenkeel.lean.deployments import registry
+from litellm_evenkeel.lean.router_class import router_class
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -22,16 +20,13 @@ if TYPE_CHECKING:
 SECONDS = 1.0
 # For a smaller group, reading the counters takes no time that could be measured.
 LARGE_GROUP = 50
-# The methods for what is left, and for the deployments of a group: of LiteLLM up to 1.108, and since 1.109.
-OF_ROUTER = "get_remaining_model_group_usage", "get_model_list"
-OF_REGISTRY = "_core_get_remaining_model_group_usage", "_core_get_model_list"
 
 
 def remember_usage_headers() -> None:
     """Make the requests to a large group share what is left of its limits for a second."""
-    owner, _ = registry()
-    method, model_list = OF_ROUTER if owner is litellm.Router else OF_REGISTRY
-    setattr(owner, method, shared(getattr(owner, method), model_list))
+    router = router_class()
+    method = f"{router.prefix}get_remaining_model_group_usage"
+    setattr(router.owner, method, shared(getattr(router.owner, method), f"{router.prefix}get_model_list"))
 
 
 def shared(original: RemainingUsage, model_list: str, clock: Callable[[], float] = time.monotonic) -> RemainingUsage:

@@ -39,6 +39,8 @@ CHANGES = {
     "rare_fields": Change("litellm_evenkeel.lean.rare_fields", "look_for_used_fields_only", is_of_database=False),
     "cooldowns": Change("litellm_evenkeel.lean.cooldowns", "read_cooldowns_in_force", is_of_database=False),
     "clients": Change("litellm_evenkeel.lean.clients", "keep_clients_of_all_deployments", is_of_database=False),
+    "prices": Change("litellm_evenkeel.lean.prices", "keep_prices_of_all_deployments"),
+    "team_settings": Change("litellm_evenkeel.lean.team_settings", "copy_team_settings_only", is_of_database=False),
     "usage_headers": Change("litellm_evenkeel.lean.usage_headers", "remember_usage_headers", is_of_database=False),
     "failed_imports": Change("litellm_evenkeel.lean.failed_imports", "let_imports_fail_at_once", is_of_database=False),
 }

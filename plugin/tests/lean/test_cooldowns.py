@@ -52,7 +52,7 @@ def clock(unchanged: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> 
     clock = Clock()
     for module in ("caching.dual_cache", "caching.in_memory_cache", "router_utils.cooldown_cache"):
         monkeypatch.setattr(f"litellm.{module}.time", clock_module(clock))
-    read_cooldowns_in_force(clock)
+    read_cooldowns_in_force(clock, clock)
     return clock
 
 
@@ -122,7 +122,7 @@ async def test_cooldowns_are_not_prefetched_while_they_are_known(
     armed = list[object]()
     monkeypatch.setattr(RoutingPrefetch, "arm", staticmethod(lambda *given: armed.append(given)))
     monkeypatch.setattr(CooldownCache, "async_get_active_cooldowns", CooldownCache.async_get_active_cooldowns)
-    read_cooldowns_in_force(clock)
+    read_cooldowns_in_force(clock, clock)
     routing, _ = with_redis()
     clock.now = 1000.0
     RoutingPrefetch.arm(routing, None, [])

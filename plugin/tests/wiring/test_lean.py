@@ -16,6 +16,7 @@ from litellm.proxy.auth.route_checks import RouteChecks
 from litellm.proxy.db import db_spend_update_writer
 from litellm.proxy.db.spend_counter_reseed import SpendCounterReseed
 from litellm.proxy.guardrails import auto_router_compression
+from litellm.proxy.spend_tracking import budget_reservation
 from litellm.router_utils.cooldown_cache import CooldownCache
 from litellm.router_utils.routing_read_batch import RoutingPrefetch
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 STOCK = "stock"
-OF_DEPLOYMENTS = "deployments, rare_fields, cooldowns, clients, usage_headers, failed_imports"
+OF_DEPLOYMENTS = "deployments, rare_fields, cooldowns, clients, team_settings, usage_headers, failed_imports"
+WITH_PRICES = OF_DEPLOYMENTS.replace("clients, ", "clients, prices, ")
 OTEL = "litellm.integrations.otel.logger"
 
 
@@ -50,6 +52,8 @@ def start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
             if inspect.isfunction(value) or isinstance(value, staticmethod):
                 monkeypatch.setattr(owner, name, value)
     monkeypatch.setattr(auth_utils, "_get_deployment_default_limit", auth_utils._get_deployment_default_limit)
+    name = "_get_deployment_tiered_pricing_tables"
+    monkeypatch.setattr(budget_reservation, name, getattr(budget_reservation, name))
     monkeypatch.setattr(auto_router_compression, "policy_for_model", auto_router_compression.policy_for_model)
     monkeypatch.setitem(sys.modules, OTEL, ModuleType(OTEL))
     monkeypatch.setattr(uvicorn.Server, "main_loop", uvicorn.Server.main_loop)
@@ -65,6 +69,7 @@ def start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
         config = {"general_settings": {"database_url": database}, "evenkeel": {"lean": switches}}
         server: Any = ModuleType("litellm.proxy.proxy_server")
         server.proxy_config = SimpleNamespace(config=config)
+        server.ProxyConfig = type("ProxyConfig", (), {"load_team_config": lambda _self, _team: {}})
         monkeypatch.setitem(sys.modules, "litellm.proxy.proxy_server", server)
         with caplog.at_level(logging.INFO, "litellm_evenkeel.lean"):
             lean()
@@ -76,7 +81,7 @@ def start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
 def test_all_changes_are_made(start: Callable[..., str]) -> None:
     stock = SpendCounterReseed.coalesced
     assert start(client := type("Client", (Client,), {})) == (
-        f"evenkeel: lean: connections, registries, spend_counters, database_queue, savings, routes, {OF_DEPLOYMENTS}"
+        f"evenkeel: lean: connections, registries, spend_counters, database_queue, savings, routes, {WITH_PRICES}"
     )
     assert SpendCounterReseed.coalesced is not stock
     assert client.request is not Client.request
@@ -86,14 +91,14 @@ def test_a_change_can_be_switched_off(start: Callable[..., str]) -> None:
     stock = SpendCounterReseed.coalesced
     client = type("Client", (Client,), {})
     log = start(client, spend_counters=False, routes=False)
-    assert log == f"evenkeel: lean: connections, registries, database_queue, savings, {OF_DEPLOYMENTS}"
+    assert log == f"evenkeel: lean: connections, registries, database_queue, savings, {WITH_PRICES}"
     assert SpendCounterReseed.coalesced is stock
 
 
 def test_a_change_for_which_litellm_has_no_code_leaves_the_others(start: Callable[..., str]) -> None:
     warning, made = start().splitlines()
     assert warning.startswith("evenkeel: evenkeel.lean.database_queue has no effect with this LiteLLM: ")
-    assert made == f"evenkeel: lean: connections, registries, spend_counters, savings, routes, {OF_DEPLOYMENTS}"
+    assert made == f"evenkeel: lean: connections, registries, spend_counters, savings, routes, {WITH_PRICES}"
 
 
 def test_without_a_database_its_code_does_not_change(start: Callable[..., str]) -> None:

@@ -1,0 +1,49 @@
+"""Room for the prices of all deployments.
+
+Before a request with a budget is routed, LiteLLM reserves what it may cost at most. For that, it looks at the prices of
+each deployment of the model, twice. It keeps those of 64 deployments: with more, it copies all of them again each time.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any
+
+from litellm.proxy.spend_tracking import budget_reservation
+
+from litellm_evenkeel.lean.remembered import Remembered
+from litellm_evenkeel.lean.router_class import router_class
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Tables = Callable[[str, Any], Sequence[Any]]
+
+
+def keep_prices_of_all_deployments() -> None:
+    """Make LiteLLM keep the prices of all its deployments, and look for tables of prices once in a second."""
+    known, tables = router_class(), Remembered[Any]()
+    name = f"{known.prefix}cached_deployment_model_info"
+
+    def make_room(router: Any) -> None:
+        tables.forget()
+        prices, deployments = getattr(router, name, None), len(known.deployments(router))
+        if prices is not None and prices.cache_parameters()["maxsize"] < deployments:
+            setattr(router, name, lru_cache(2 * deployments)(prices.__wrapped__))
+
+    known.when_changed(make_room)
+    budget_reservation._get_deployment_tiered_pricing_tables = remembered(  # noqa: SLF001 - nothing else reads them
+        budget_reservation._get_deployment_tiered_pricing_tables,  # noqa: SLF001
+        tables,
+    )
+
+
+def remembered(original: Tables, tables: Remembered[Any]) -> Tables:
+    """Return a function that remembers the tables of prices of a model."""
+
+    @wraps(original)
+    def pricing_tables(model: str, llm_router: Any) -> Sequence[Any]:
+        found: Sequence[Any] = tables.get((id(llm_router), model), lambda: original(model, llm_router))
+        return found
+
+    return pricing_tables
