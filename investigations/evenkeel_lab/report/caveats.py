@@ -37,7 +37,7 @@ WORDS = {name: part for name, part in ALL_WORDS.items() if name not in FIXED_ONC
 # From this share of time spent waiting for a core, a proxy is mentioned.
 CROWDED = 0.2
 STEADY = 1.2
-# Slow requests are mentioned if their share is so much higher among those with which a run begins.
+# Slow requests are mentioned if their share among the first requests of a run is higher by this.
 SLOW_MS, BURST_SHARE = 5000.0, 0.05
 BURST, BURST_METRIC = "burst", "first_above_5s"
 

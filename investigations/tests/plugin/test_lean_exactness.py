@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 LEAN = {"litellm_settings": {"callbacks": ["litellm_evenkeel.proxy.lean"]}}
-# Seconds for which a worker may rely on what it knows of a key.
+# Seconds for which a worker may rely on its cache of a key.
 KEY_TTL = 2
 SETTINGS = {
     "general_settings": {
@@ -48,7 +48,7 @@ SELECT (SELECT coalesce(sum(spend), 0) FROM "LiteLLM_SpendLogs" WHERE api_key = 
 
 @dataclass(frozen=True)
 class Life:
-    """What happens to a key: requests, then a change, then requests again. Budgets are numbers of requests."""
+    """A key: requests with it, then a change, then requests again. Budgets are numbers of requests."""
 
     before: int
     key: Mapping[str, Any] = field(default_factory=dict)
@@ -80,7 +80,7 @@ REQUESTS = sum(life.before + life.after for life in LIVES.values())
 
 
 class Outcome(NamedTuple):
-    """What became of a key."""
+    """Results of the requests with a key."""
 
     life: str
     statuses: tuple[int, ...]
@@ -102,7 +102,7 @@ class Client:
         assert self._cost > 0
 
     async def live(self, name: str) -> tuple[str, str, tuple[int, ...]]:
-        """Let a life happen. Return its name, its key's hash and the statuses of its requests."""
+        """Make a key and its requests. Return the name of its life, its hash and the statuses."""
         life = LIVES[name]
         key = (await self._change("/key/generate", life.key))["key"]
         statuses = await self._ask_often(key, life.before, life)
@@ -162,7 +162,7 @@ class Client:
 
 
 async def outcomes(below: Stack, settings: Mapping[str, Any], *, workers: int, copies: int) -> Counter[Outcome]:
-    """Let each life happen to some keys of a proxy, and count the outcomes."""
+    """Run each life with some keys of a proxy, and count the outcomes."""
     spec = ProxySpec(workers=workers, settings=merged(SETTINGS, settings))
     # A new connection for each request, which any worker may accept.
     limits = httpx.Limits(max_keepalive_connections=0)

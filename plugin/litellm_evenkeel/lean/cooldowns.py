@@ -56,8 +56,8 @@ def read_cooldowns_in_force(clock: Callable[[], float] = time.monotonic, wall: C
                 if (in_force := still_in_force(self, key, value, wall())) is not None
             ]
         last.begin(model_ids, now + interval(self))
-        found: list[tuple[str, Any]] = await original(self, model_ids, parent_otel_span)
-        return found
+        active: list[tuple[str, Any]] = await original(self, model_ids, parent_otel_span)
+        return active
 
     def arm_if_due(router: Any, usage_selector: Any, deployments: list[Any]) -> None:
         if hasattr(router, "registry"):
@@ -84,11 +84,11 @@ def interval(cooldowns: Any) -> float:
 
 def in_memory(memory: Any, positions: dict[str, int]) -> list[tuple[str, str, dict[str, Any]]]:
     """Return the deployments, keys and values of the cooldowns in LiteLLM's memory, in the order of the deployments."""
-    found = []
+    cooldowns = []
     for key in list(memory.cache_dict):
         model_id = key.removeprefix(PREFIX).removesuffix(SUFFIX)
         # It removes what has expired.
         value = memory.get_cache(key) if model_id in positions else None
         if isinstance(value, dict):
-            found.append((model_id, key, value))
-    return sorted(found, key=lambda each: positions[each[0]])
+            cooldowns.append((model_id, key, value))
+    return sorted(cooldowns, key=lambda each: positions[each[0]])

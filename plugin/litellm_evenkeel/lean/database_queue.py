@@ -34,7 +34,7 @@ TRANSACTION_PATH, TRANSACTION_HEADER, STATUS_PATH = "/transaction/", "X-transact
 
 
 def queue_database_requests() -> None:
-    """Make the database client send only so many requests at once to a query engine; others wait in their order."""
+    """Make the database client send few requests at once to a query engine; others wait in their order."""
     original, most = HTTP.request, most_in_flight(os.environ)
     queues: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()
 

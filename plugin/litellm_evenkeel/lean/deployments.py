@@ -48,8 +48,8 @@ def remembered(original: Callable[..., Any], lists: Remembered[Any]) -> Callable
             hash(key)
         except TypeError:
             return original(self, *positional, **named)
-        found = lists.get(key, lambda: original(self, *positional, **named))
-        return found.copy() if isinstance(found, list | dict) else found
+        listed = lists.get(key, lambda: original(self, *positional, **named))
+        return listed.copy() if isinstance(listed, list | dict) else listed
 
     return deployments
 

@@ -43,7 +43,7 @@ def remembered(original: Tables, tables: Remembered[Any]) -> Tables:
 
     @wraps(original)
     def pricing_tables(model: str, llm_router: Any) -> Sequence[Any]:
-        found: Sequence[Any] = tables.get((id(llm_router), model), lambda: original(model, llm_router))
-        return found
+        known_tables: Sequence[Any] = tables.get((id(llm_router), model), lambda: original(model, llm_router))
+        return known_tables
 
     return pricing_tables

@@ -75,8 +75,8 @@ def _filter_if_any(router: RouterClass, answers: Remembered[Any]) -> None:
     is_marker = owner._is_strategy_marker_deployment  # noqa: SLF001
 
     def has_any(self: Any, is_rare: Callable[[Any], bool]) -> bool:
-        found: bool = answers.get((id(self), is_rare), lambda: any(map(is_rare, router.deployments(self))))
-        return found
+        is_used: bool = answers.get((id(self), is_rare), lambda: any(map(is_rare, router.deployments(self))))
+        return is_used
 
     @wraps(drop_markers)
     def drop_strategy_markers(self: Any, model: str, deployments: Sequence[Any]) -> list[Any]:

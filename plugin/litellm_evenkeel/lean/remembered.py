@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-# How long a result may outlive a change that nobody reports.
+# How long a result may outlive a change that is not reported.
 SECONDS = 1.0
 # Clients may ask for any name.
 MOST = 1024

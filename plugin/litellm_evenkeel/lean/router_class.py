@@ -18,7 +18,7 @@ class RouterClass(NamedTuple):
 
     owner: Any
     prefix: str
-    """What the names of its methods begin with."""
+    """Prefix of the names of its methods."""
     is_rust: bool
     """Whether requests are routed in Rust, which asks this class only for what it lacks itself."""
 

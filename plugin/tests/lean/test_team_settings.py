@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Uncopied:
-    """A part of the configuration that nobody copies."""
+    """A part of the configuration that must not be copied."""
 
     def __deepcopy__(self, _: object) -> Uncopied:
         raise AssertionError("this has been copied")

@@ -1,4 +1,4 @@
-"""What is left of a group's limits: the same for a second in a large group, exact in a small one."""
+"""Remaining limits of a group: the same for a second in a large group, exact in a small one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Clock:
 
 
 class Router:
-    """A router that has used up one more request each time it is asked."""
+    """A router with one request less at each call."""
 
     def __init__(self, deployments: int) -> None:
         self._deployments, self.asked = deployments, 0
