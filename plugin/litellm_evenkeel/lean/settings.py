@@ -34,5 +34,7 @@ class LeanSettings(SettingsModel):
     """Whether LiteLLM copies only `litellm_settings` to find the settings of a team, not its whole configuration."""
     usage_headers: Switch = True
     """Whether the rate-limit headers of groups with more than 50 deployments are computed once in a second."""
+    service_events: Switch = True
+    """Whether LiteLLM prepares events about its calls of Redis and the database only for service callbacks."""
     failed_imports: Switch = True
     """Whether imports of LiteLLM's logger for OpenTelemetry fail at once where that is not installed."""

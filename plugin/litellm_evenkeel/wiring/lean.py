@@ -42,6 +42,9 @@ CHANGES = {
     "prices": Change("litellm_evenkeel.lean.prices", "keep_prices_of_all_deployments"),
     "team_settings": Change("litellm_evenkeel.lean.team_settings", "copy_team_settings_only", is_of_database=False),
     "usage_headers": Change("litellm_evenkeel.lean.usage_headers", "remember_usage_headers", is_of_database=False),
+    "service_events": Change(
+        "litellm_evenkeel.lean.service_events", "skip_events_without_callbacks", is_of_database=False
+    ),
     "failed_imports": Change("litellm_evenkeel.lean.failed_imports", "let_imports_fail_at_once", is_of_database=False),
 }
 

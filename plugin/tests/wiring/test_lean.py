@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import litellm
 import pytest
 import uvicorn
+from litellm._service_logger import ServiceLogging
+from litellm.caching import redis_batch, redis_cache
 from litellm.proxy.auth import auth_checks, auth_utils
 from litellm.proxy.auth.route_checks import RouteChecks
 from litellm.proxy.db import db_spend_update_writer
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 STOCK = "stock"
-OF_DEPLOYMENTS = "deployments, rare_fields, cooldowns, clients, team_settings, usage_headers, failed_imports"
+OF_DEPLOYMENTS = (
+    "deployments, rare_fields, cooldowns, clients, team_settings, usage_headers, service_events, failed_imports"
+)
 WITH_PRICES = OF_DEPLOYMENTS.replace("clients, ", "clients, prices, ")
 OTEL = "litellm.integrations.otel.logger"
 
@@ -55,6 +59,10 @@ def start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
     name = "_get_deployment_tiered_pricing_tables"
     monkeypatch.setattr(budget_reservation, name, getattr(budget_reservation, name))
     monkeypatch.setattr(auto_router_compression, "policy_for_model", auto_router_compression.policy_for_model)
+    for module in (redis_cache, redis_batch):
+        monkeypatch.setattr(module, "_get_call_stack_info", module._get_call_stack_info)
+    hook = ServiceLogging.async_service_success_hook
+    monkeypatch.setattr(ServiceLogging, "async_service_success_hook", hook)
     monkeypatch.setitem(sys.modules, OTEL, ModuleType(OTEL))
     monkeypatch.setattr(uvicorn.Server, "main_loop", uvicorn.Server.main_loop)
     monkeypatch.delenv("DATABASE_URL", raising=False)
