@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from evenkeel_lab.investigation_spec.arm import Kind
-from evenkeel_lab.investigation_spec.investigation import Design
+from evenkeel_lab.investigation_spec.investigation import Design, Key
 from evenkeel_lab.runner.function import call
 from evenkeel_lab.runner.measurement.core_pinning import pin, shares, take_turns, turn
 from evenkeel_lab.runner.measurement.fresh_key import with_fresh_key
@@ -148,10 +148,17 @@ class Session:
             )
             async with self._swapping_cores(scheduled.arms, targets, core_sets, start):
                 return list(await asyncio.gather(*runs))
+        measured = [arm for arm in scheduled.arms if arm in targets]
+        ready: dict[str, Target] = {}
+        if self.investigation.session.key is Key.FORGOTTEN:
+            # Both keys are forgotten in the same minute, so that a pair does not wait for two.
+            fresh = await asyncio.gather(*(self._with_fresh_key(arm, targets[arm]) for arm in measured))
+            ready = dict(zip(measured, fresh, strict=True))
         results = []
         for arm in scheduled.arms:
-            known = {arm: await self._with_fresh_key(arm, targets[arm])} if arm in targets else {}
-            results.append(await self._run(scheduled, arm, known, next_start_ns(), ()))
+            if arm in targets and arm not in ready:
+                ready[arm] = await self._with_fresh_key(arm, targets[arm])
+            results.append(await self._run(scheduled, arm, ready, next_start_ns(), ()))
         return results
 
     async def _with_fresh_key(self, name: str, target: Target) -> Target:

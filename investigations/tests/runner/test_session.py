@@ -12,6 +12,7 @@ import pytest
 
 from evenkeel_lab.errors import RigFailure, ScheduleMissed, WrongUse
 from evenkeel_lab.investigation_spec import Investigation
+from evenkeel_lab.investigation_spec.investigation import Key, Load
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.report.caveats import caveats_of
 from evenkeel_lab.runner.measurement.run import Run
@@ -214,6 +215,25 @@ def test_functions_are_called_one_after_the_other(tmp_path: Path) -> None:
         first, second = sorted(runs, key=lambda run: run.start_ns)
         assert first.start_ns + first.seconds * 1e9 <= second.start_ns + 1e6
         assert not first.cores
+
+
+def test_the_keys_of_a_pair_are_forgotten_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextlib.asynccontextmanager
+    async def warm(*_: object, **__: object) -> AsyncIterator[Subjects]:
+        yield lambda meeting: contextlib.nullcontext({name: Target(name, name, "", "", "") for name in meeting.arms})
+
+    both = asyncio.Barrier(2)
+
+    async def forgotten(target: Target, _: Load, state: Key) -> Target:
+        assert state is Key.FORGOTTEN
+        async with asyncio.timeout(10), both:
+            return target
+
+    monkeypatch.setattr("evenkeel_lab.runner.session.subjects", warm)
+    monkeypatch.setattr("evenkeel_lab.runner.session.with_fresh_key", forgotten)
+    wanted = investigation(0.3)
+    wanted = wanted.model_copy(update={"session": wanted.session.model_copy(update={"key": Key.FORGOTTEN})})
+    assert asyncio.run(session(tmp_path, wanted).conduct()).settled
 
 
 def runs(meeting: ScheduledPair, value: float, limited: tuple[str, ...] = ()) -> list[Run]:

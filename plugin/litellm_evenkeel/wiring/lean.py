@@ -29,19 +29,27 @@ class Change(NamedTuple):
 
 
 CHANGES = {
-    "connections": Change("litellm_evenkeel.lean.connections", "accept_connections_together", is_of_database=False),
-    "registries": Change("litellm_evenkeel.lean.registries", "share_registry_loads"),
-    "spend_counters": Change("litellm_evenkeel.lean.spend_counters", "share_spend_counter_reads"),
-    "database_queue": Change("litellm_evenkeel.lean.database_queue", "queue_database_requests"),
+    "connections": Change(
+        "litellm_evenkeel.lean.bursts.connections", "accept_connections_together", is_of_database=False
+    ),
+    "registries": Change("litellm_evenkeel.lean.bursts.registries", "share_registry_loads"),
+    "spend_counters": Change("litellm_evenkeel.lean.bursts.spend_counters", "share_spend_counter_reads"),
+    "database_queue": Change("litellm_evenkeel.lean.bursts.database_queue", "queue_database_requests"),
     "savings": Change("litellm_evenkeel.lean.savings", "compute_savings_once"),
     "routes": Change("litellm_evenkeel.lean.routes", "remember_route_matches", is_of_database=False),
-    "deployments": Change("litellm_evenkeel.lean.deployments", "remember_deployments", is_of_database=False),
-    "rare_fields": Change("litellm_evenkeel.lean.rare_fields", "look_for_used_fields_only", is_of_database=False),
-    "cooldowns": Change("litellm_evenkeel.lean.cooldowns", "read_cooldowns_in_force", is_of_database=False),
-    "clients": Change("litellm_evenkeel.lean.clients", "keep_clients_of_all_deployments", is_of_database=False),
-    "prices": Change("litellm_evenkeel.lean.prices", "keep_prices_of_all_deployments"),
+    "deployments": Change("litellm_evenkeel.lean.deployments.lists", "remember_deployments", is_of_database=False),
+    "rare_fields": Change(
+        "litellm_evenkeel.lean.deployments.rare_fields", "look_for_used_fields_only", is_of_database=False
+    ),
+    "cooldowns": Change("litellm_evenkeel.lean.deployments.cooldowns", "read_cooldowns_in_force", is_of_database=False),
+    "clients": Change(
+        "litellm_evenkeel.lean.deployments.clients", "keep_clients_of_all_deployments", is_of_database=False
+    ),
+    "prices": Change("litellm_evenkeel.lean.deployments.prices", "keep_prices_of_all_deployments"),
     "team_settings": Change("litellm_evenkeel.lean.team_settings", "copy_team_settings_only", is_of_database=False),
-    "usage_headers": Change("litellm_evenkeel.lean.usage_headers", "remember_usage_headers", is_of_database=False),
+    "usage_headers": Change(
+        "litellm_evenkeel.lean.deployments.usage_headers", "remember_usage_headers", is_of_database=False
+    ),
     "service_events": Change(
         "litellm_evenkeel.lean.service_events", "skip_events_without_callbacks", is_of_database=False
     ),

@@ -66,7 +66,7 @@ def start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
     monkeypatch.setitem(sys.modules, OTEL, ModuleType(OTEL))
     monkeypatch.setattr(uvicorn.Server, "main_loop", uvicorn.Server.main_loop)
     monkeypatch.delenv("DATABASE_URL", raising=False)
-    monkeypatch.delitem(sys.modules, "litellm_evenkeel.lean.database_queue", raising=False)
+    monkeypatch.delitem(sys.modules, "litellm_evenkeel.lean.bursts.database_queue", raising=False)
 
     def run(client: type[Client] | None = None, database: str = "postgres://h/d", **switches: bool) -> str:
         module: Any = ModuleType("prisma._async_http")

@@ -18,7 +18,7 @@ from litellm.proxy.spend_tracking.spend_counter_batch import (
     spend_counter_batch_scope,
 )
 
-from litellm_evenkeel.lean.shared_reads import SharedReads
+from litellm_evenkeel.lean.bursts.shared_reads import SharedReads
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

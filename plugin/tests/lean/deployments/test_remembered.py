@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from litellm_evenkeel.lean.remembered import MOST, SECONDS, Remembered
+from litellm_evenkeel.lean.deployments.remembered import MOST, SECONDS, Remembered
 
 
 class Clock:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from litellm.proxy.auth import auth_checks
 
-from litellm_evenkeel.lean.shared_reads import SharedReads
+from litellm_evenkeel.lean.bursts.shared_reads import SharedReads
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

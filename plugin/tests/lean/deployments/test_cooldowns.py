@@ -10,7 +10,7 @@ from litellm.router_utils.cooldown_handlers import async_get_cooldown_deployment
 from litellm.router_utils.routing_read_batch import RoutingPrefetch
 from litellm.types.router import Deployment
 
-from litellm_evenkeel.lean.cooldowns import PREFIX, SUFFIX, interval, read_cooldowns_in_force
+from litellm_evenkeel.lean.deployments.cooldowns import PREFIX, SUFFIX, interval, read_cooldowns_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from litellm.proxy.spend_tracking import budget_reservation
 
-from litellm_evenkeel.lean.remembered import Remembered
-from litellm_evenkeel.lean.router_class import router_class
+from litellm_evenkeel.lean.deployments.remembered import Remembered
+from litellm_evenkeel.lean.deployments.router_class import router_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

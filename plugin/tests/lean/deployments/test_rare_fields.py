@@ -12,7 +12,7 @@ from litellm.proxy.auth import auth_utils
 from litellm.proxy.guardrails import auto_router_compression
 from litellm.types.router import Deployment
 
-from litellm_evenkeel.lean.rare_fields import look_for_used_fields_only
+from litellm_evenkeel.lean.deployments.rare_fields import look_for_used_fields_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import litellm
 import pytest
 from litellm.types.router import Deployment
 
-from litellm_evenkeel.lean.deployments import remember_deployments
+from litellm_evenkeel.lean.deployments.lists import remember_deployments
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -48,10 +48,10 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> tuple[type[Client], int]:
     module.HTTP = type("HTTP", (Client,), {})
     monkeypatch.setitem(sys.modules, "prisma", ModuleType("prisma"))
     monkeypatch.setitem(sys.modules, "prisma._async_http", module)
-    monkeypatch.delitem(sys.modules, "litellm_evenkeel.lean.database_queue", raising=False)
-    database_queue = import_module("litellm_evenkeel.lean.database_queue")
+    monkeypatch.delitem(sys.modules, "litellm_evenkeel.lean.bursts.database_queue", raising=False)
+    database_queue = import_module("litellm_evenkeel.lean.bursts.database_queue")
     database_queue.queue_database_requests()
-    monkeypatch.delitem(sys.modules, "litellm_evenkeel.lean.database_queue")
+    monkeypatch.delitem(sys.modules, "litellm_evenkeel.lean.bursts.database_queue")
     return module.HTTP, database_queue.MOST_IN_FLIGHT
 
 

@@ -9,7 +9,7 @@ import pytest
 from litellm.proxy.db.spend_counter_reseed import SpendCounterReseed
 from litellm.proxy.spend_tracking.spend_counter_batch import read_batched_spend_counter, spend_counter_batch_scope
 
-from litellm_evenkeel.lean.spend_counters import shared
+from litellm_evenkeel.lean.bursts.spend_counters import shared
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -11,7 +11,7 @@ from typing import Any
 
 import litellm
 
-from litellm_evenkeel.lean.router_class import router_class
+from litellm_evenkeel.lean.deployments.router_class import router_class
 
 # A deployment may have a client of its own for streams, and some are shared by all.
 CLIENTS_OF_A_DEPLOYMENT, SHARED_CLIENTS = 2, 200

@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 import uvloop
 
-from litellm_evenkeel.lean.connections import LISTENERS, accept_connections_together
+from litellm_evenkeel.lean.bursts.connections import LISTENERS, accept_connections_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,7 @@ def test_a_server_without_more_descriptors_serves_with_what_it_has(
     def no_more(_descriptor: int) -> int:
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr("litellm_evenkeel.lean.connections.os.dup", no_more)
+    monkeypatch.setattr("litellm_evenkeel.lean.bursts.connections.os.dup", no_more)
     accept_connections_together()
     assert accepted_in_a_turn(uvloop.new_event_loop) == 1
     assert "Too many open files" in caplog.text

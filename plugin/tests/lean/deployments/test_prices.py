@@ -8,7 +8,7 @@ import pytest
 from litellm.proxy.spend_tracking import budget_reservation
 from litellm.types.router import Deployment
 
-from litellm_evenkeel.lean.prices import keep_prices_of_all_deployments
+from litellm_evenkeel.lean.deployments.prices import keep_prices_of_all_deployments
 
 if TYPE_CHECKING:
     from collections.abc import Callable

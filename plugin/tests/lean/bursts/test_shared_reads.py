@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.lean.shared_reads import SharedReads
+from litellm_evenkeel.lean.bursts.shared_reads import SharedReads
 
 if TYPE_CHECKING:
     import pytest

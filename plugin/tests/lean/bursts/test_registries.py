@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from litellm.proxy.auth import auth_checks
 
-from litellm_evenkeel.lean.registries import shared
+from litellm_evenkeel.lean.bursts.registries import shared
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

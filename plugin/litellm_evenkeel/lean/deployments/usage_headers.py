@@ -10,7 +10,7 @@ import time
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.lean.router_class import router_class
+from litellm_evenkeel.lean.deployments.router_class import router_class
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from litellm.proxy.auth import auth_utils
 from litellm.proxy.guardrails import auto_router_compression
 
-from litellm_evenkeel.lean.remembered import Remembered
-from litellm_evenkeel.lean.router_class import router_class
+from litellm_evenkeel.lean.deployments.remembered import Remembered
+from litellm_evenkeel.lean.deployments.router_class import router_class
 from litellm_evenkeel.litellm_router import deployments_of, running_router
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from litellm_evenkeel.lean.router_class import RouterClass
+    from litellm_evenkeel.lean.deployments.router_class import RouterClass
 
 # Fields of `model_info` by which a deployment is reserved for teams.
 RESERVATIONS = ("access_windows", "ptu_shares")

@@ -8,7 +8,11 @@ import litellm
 import pytest
 from litellm.types.router import Deployment
 
-from litellm_evenkeel.lean.clients import CLIENTS_OF_A_DEPLOYMENT, SHARED_CLIENTS, keep_clients_of_all_deployments
+from litellm_evenkeel.lean.deployments.clients import (
+    CLIENTS_OF_A_DEPLOYMENT,
+    SHARED_CLIENTS,
+    keep_clients_of_all_deployments,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from litellm_evenkeel.lean.usage_headers import LARGE_GROUP, SECONDS, shared
+from litellm_evenkeel.lean.deployments.usage_headers import LARGE_GROUP, SECONDS, shared
 
 
 class Clock:

@@ -9,8 +9,8 @@ from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.lean.remembered import Remembered
-from litellm_evenkeel.lean.router_class import router_class
+from litellm_evenkeel.lean.deployments.remembered import Remembered
+from litellm_evenkeel.lean.deployments.router_class import router_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
