@@ -32,11 +32,17 @@ def test_callbacks_that_would_help_are_named(callbacks: list[str], advised: list
     assert all("reports/" in finding.hint for finding in findings)
 
 
+@pytest.mark.parametrize(("deployments", "told"), [(64, "a hundred clients"), (65, "a thousand accounts")])
+def test_the_gain_with_many_deployments_is_another(deployments: int, told: str) -> None:
+    (finding,) = gains(ProxyConfig({"model_list": [{}] * deployments}), DATABASE)
+    assert told in finding.what
+
+
 def test_bursts_are_a_matter_of_proxies_with_a_database() -> None:
     assert list(gains(ProxyConfig({}), {})) == []
 
 
-@pytest.mark.parametrize("gain", GAINS, ids=lambda gain: gain.callback)
+@pytest.mark.parametrize("gain", GAINS, ids=lambda gain: gain.report)
 def test_each_figure_is_in_its_report(gain: Gain) -> None:
     page = (ROOT / gain.report).read_text(encoding="utf-8")
     figures = re.findall(r"([\d.,]+) (?:%|to|ms)", gain.what)
