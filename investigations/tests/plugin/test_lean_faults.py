@@ -34,7 +34,7 @@ EDGE_REQUESTS = 4
 
 
 class Answer(NamedTuple):
-    """What a request got: its status, 0 for none, and its time in seconds."""
+    """Status of a request, 0 if it got no answer, and its time in seconds."""
 
     status: int
     seconds: float
