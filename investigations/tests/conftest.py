@@ -13,6 +13,26 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+SIMULATED = """
+title = "Simulated"
+question = "Is it slower?"
+hypothesis = "It is."
+baseline = "plain"
+[arms.plain]
+about = "a simulation"
+subject = "function"
+function = "fractions:Fraction"
+arguments = { denominator = 3 }
+[arms.slower]
+about = "a slower one"
+subject = "function"
+function = "fractions:Fraction"
+arguments = { denominator = 2 }
+[figures.value]
+margin = 0.05
+primary = true
+"""
+
 
 @pytest_asyncio.fixture(scope="session")
 async def below() -> AsyncIterator[Stack]:
@@ -26,6 +46,16 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache folder, for tests that look at what is put there."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("EVENKEEL_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of an investigation of functions, in a project of its own, which becomes the working directory."""
+    folder = tmp_path / "investigations" / "simulated"
+    folder.mkdir(parents=True)
+    (folder / "investigation.toml").write_text(SIMULATED)
+    monkeypatch.chdir(tmp_path)
     return folder
 
 

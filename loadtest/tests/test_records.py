@@ -172,6 +172,7 @@ def test_slow_ones_among_the_first_are_a_share_of_the_first(tmp_path: Path) -> N
     write(tmp_path, [row(n, intended_ns=time, sent_ns=time, end_ns=ends[n]) for n, time in enumerate(times)])
     calls = summary(tmp_path).steps[0].calls["chat"]
     # Those of the first second and a half: four and one.
+    assert calls.first_slowest_ms == 6000
     assert (calls.first_above_5s, calls.above_5s) == (1 / 5, 2 / 34)
 
 

@@ -39,6 +39,8 @@ class Design(StrEnum):
     """Both at the same time, each proxy on its own cores; they swap cores regularly."""
     ALTERNATING = "alternating"
     """One after the other, in random order."""
+    BLOCKS = "blocks"
+    """All arms one after the other, in random order. The baseline's run is compared with those of all others."""
 
 
 class Subjects(StrEnum):
@@ -118,7 +120,7 @@ class Mock(Part):
 class Session(Part):
     """The plan of a session's runs."""
 
-    design: Design = Field(Design.DUETS, description="The design of a pair of runs: duets or alternating.")
+    design: Design = Field(Design.DUETS, description="The design of a pair of runs: duets, alternating or blocks.")
     subjects: Subjects = Field(Subjects.KEPT, description="Whether proxies are kept for all pairs, or fresh for each.")
     looks: list[PositiveInt] = Field(
         [6, 12, 24], description="The numbers of pairs after which the session may be judged."
@@ -229,6 +231,9 @@ class Investigation(Part):
     hypothesis: Text = Field(description="The expected result and its reason, written before measuring.")
     baseline: Name = Field(description="The arm that all others are compared with.")
     arms: dict[Name, Arm] = Field(description="The subjects that are compared, by name.", min_length=1)
+    compare: list[tuple[Name, Name]] = Field(
+        [], description="Of blocks: further comparisons of two arms, each with its own baseline first."
+    )
     load: Load = Field(Load(requests=500), description="The load of each run.")
     mock: Mock = Field(Mock(), description="The provider behind the proxies.")
     session: Session = Field(Session(), description="The plan of the session's runs.")
@@ -270,6 +275,15 @@ class Investigation(Part):
         return self
 
     @model_validator(mode="after")
+    def _further_comparisons_are_valid(self) -> Self:
+        if self.compare and self.session.design is not Design.BLOCKS:
+            raise ValueError("compare: only blocks have further comparisons", 'Set session.design = "blocks".')
+        for pair in self.compare:
+            if self.baseline in pair or len(set(pair)) < len(pair):
+                raise ValueError(f"compare: expected two arms besides the baseline, got {' and '.join(pair)}")
+        return self
+
+    @model_validator(mode="after")
     def _queue_is_valid(self) -> Self:
         arms = self.queue.arms if self.queue else []
         loads = [self.load_of(name) for name in arms]
@@ -305,6 +319,7 @@ class Investigation(Part):
 
     def _arms_named(self) -> list[str]:
         names = [self.baseline, *self._ablated(), *(self.queue.arms if self.queue else []), *self.criteria]
+        names += [name for pair in self.compare for name in pair]
         for finding in self.expected:
             names += [finding.arm, *finding.runs]
         return names
@@ -326,9 +341,17 @@ class Investigation(Part):
         pairs = [(self.baseline, name) for name in self.arms if name != self.baseline]
         if self.ablation:
             pairs += [(self.ablation.full, switch.arm) for switch in self.ablation.switches.values()]
+        pairs += self.compare
         # A second process of a function cannot differ.
         noise = self.session.noise and self.arms[self.baseline].subject is Kind.PROXY
         return [*pairs, *([(self.baseline, AGAIN)] if noise else [])]
+
+    @property
+    def arm_groups(self) -> list[tuple[str, ...]]:
+        """The groups of arms that run together: the two of each comparison, or all arms of a block."""
+        if self.session.design is not Design.BLOCKS:
+            return [*self.comparisons]
+        return [tuple(dict.fromkeys(arm for pair in self.comparisons for arm in pair))]
 
     def arm(self, name: str) -> Arm | None:
         """Return an arm by name: for the second baseline the baseline, for the mock alone `None`."""

@@ -58,8 +58,8 @@ def least_seconds(investigation: Investigation) -> float:
     """Return an estimate of the shortest duration in seconds of a quick session with a verdict."""
     quick = quickly(investigation, seconds=1.0)
     together = max if quick.session.design is Design.DUETS else sum
-    runs = [together(quick.load_of(name).duration or QUICK_LEAST for name in pair) for pair in quick.comparisons]
-    arms = [quick.arm(name) for pair in quick.comparisons for name in pair]
+    runs = [together(quick.load_of(name).duration or QUICK_LEAST for name in arms) for arms in quick.arm_groups]
+    arms = [quick.arm(name) for group in quick.arm_groups for name in group]
     proxies = sum(arm is not None and arm.subject is Kind.PROXY for arm in arms)
     booted = LEAST_PAIRS * proxies if quick.session.subjects is Subjects.FRESH else proxies
     return LEAST_PAIRS * sum(BESIDE_RUN + seconds for seconds in runs) + UNTIL_WARM * booted

@@ -16,7 +16,7 @@ from evenkeel_lab.report.plot_data import counted_over_time, halves, median
 from evenkeel_lab.runner.measurement.latency_summary import EDGES_MS, LEAST_BEYOND
 from evenkeel_lab.runner.results.analysis import paired
 from evenkeel_lab.runner.results.store import FIXED_ONCE_MEASURED, WORDS as ALL_WORDS
-from evenkeel_lab.runner.schedule import arms_of, schedule
+from evenkeel_lab.runner.schedule import PAIR, arms_of, schedule
 from evenkeel_lab.runner.warm_up import COLD, WINDOWS
 from evenkeel_lab.stats import LEAST_PAIRS, alpha_per_look, wording
 from evenkeel_lab.stats.metrics import METRICS
@@ -122,7 +122,8 @@ def _runs(summary: Summary, _: Judgement) -> Iterator[Caveat]:
             # A cold proxy is a caveat of the warm-up.
             if why := "; ".join(reason for reason in run.limited if reason != COLD):
                 pair = int(name.partition("+")[0])
-                yield Caveat("rig-limited", f"Pair {pair}, {run.arm}: {why}. Neither run of the pair counts.")
+                lost = "Neither run of the pair counts" if len(runs) == PAIR else "No pair with this run counts"
+                yield Caveat("rig-limited", f"Pair {pair}, {run.arm}: {why}. {lost}.")
     failures: dict[str, list[float]] = {}
     for runs in summary.done.values():
         for run in runs:

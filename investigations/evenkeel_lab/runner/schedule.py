@@ -1,4 +1,4 @@
-"""The schedule of a session: its pairs of arms, their order, and their first cores.
+"""The schedule of a session: its pairs of arms (or blocks of all arms), their order, and their first cores.
 
 Everything is drawn from the session's seed, so that a session that was stopped continues with the same schedule.
 """
@@ -20,18 +20,19 @@ if TYPE_CHECKING:
 # The mock alone is measured once in six pairs. It shows what the rig costs and is not judged.
 DIRECT_EVERY = 6
 SEEDS = 2**31
+PAIR = 2
 
 
 @dataclass(frozen=True)
 class ScheduledPair:
-    """A pair of arms, or the mock alone."""
+    """A pair of arms, a block of all arms, or the mock alone."""
 
     pair: int
     """Its number, from 1."""
     arms: tuple[str, ...]
     """In the order of their runs, or of the cores on which they begin."""
     seed: int
-    """Seed of arrivals, prompts, users and the mock's latencies: the same for both arms of a pair."""
+    """Seed of arrivals, prompts, users and the mock's latencies: the same for all its arms."""
 
     @property
     def name(self) -> str:
@@ -51,13 +52,20 @@ def pair_number(name: str) -> int:
 
 def schedule(investigation: Investigation, pairs: int) -> Iterator[ScheduledPair]:
     """Return the scheduled pairs of the first `pairs` pairs, in the order in which they run."""
-    compared = investigation.comparisons
+    together = investigation.arm_groups
+    has_noise_floor = any(AGAIN in arms for arms in investigation.comparisons)
     for pair in range(1, pairs + 1):
         source = np.random.default_rng([investigation.session.seed, pair])
-        for index in source.permutation(len(compared)):
-            first, second = compared[index]
-            arms = (first, second) if source.integers(2) else (second, first)
+        for index in source.permutation(len(together)):
+            arms = _shuffled(together[index], source)
             # Each has its own seed: a proxy in several pairs must not know the users of one of them in the next.
             yield ScheduledPair(pair, arms, int(source.integers(SEEDS)))
-        if AGAIN in compared[-1] and pair % DIRECT_EVERY == 1:
+        if has_noise_floor and pair % DIRECT_EVERY == 1:
             yield ScheduledPair(pair, (DIRECT,), int(source.integers(SEEDS)))
+
+
+def _shuffled(arms: tuple[str, ...], source: np.random.Generator) -> tuple[str, ...]:
+    if len(arms) == PAIR:
+        # Sessions of earlier days were scheduled by this draw, and go on with it.
+        return arms if source.integers(2) else arms[::-1]
+    return tuple(arms[at] for at in source.permutation(len(arms)))

@@ -99,7 +99,7 @@ class Session:
             done[scheduled.name] = runs
             each, coming = (time.monotonic() - began) / number, wanted[number:]
             judgement = judge_session(self.investigation, done, last)
-            another = each * len(self.investigation.comparisons)
+            another = each * len(self.investigation.arm_groups)
             left = self._seconds_left_for(judgement, another)
             self.listener.pair_done(scheduled, runs, judgement, max(0.0, min(each * len(coming), left)))
             is_pair = not coming or coming[0].pair != scheduled.pair
@@ -136,7 +136,7 @@ class Session:
         return False
 
     async def _run_pair(self, scheduled: ScheduledPair, targets: Mapping[str, Target]) -> list[Run]:
-        """Run a pair: at the same time, each arm on its own cores, which they swap; or one arm after the other."""
+        """Run a pair at the same time, each arm on its own cores, which they swap; or the arms one after the other."""
         core_sets = shares(len(scheduled.arms))
         if self._is_duet(scheduled) and all(core_sets):
             fresh = await asyncio.gather(*(self._with_fresh_key(name, targets[name]) for name in scheduled.arms))
@@ -151,7 +151,7 @@ class Session:
         measured = [arm for arm in scheduled.arms if arm in targets]
         ready: dict[str, Target] = {}
         if self.investigation.session.key is Key.FORGOTTEN:
-            # Both keys are forgotten in the same minute, so that a pair does not wait for two.
+            # All keys are forgotten in the same minute, so that a pair waits for one minute only.
             fresh = await asyncio.gather(*(self._with_fresh_key(arm, targets[arm]) for arm in measured))
             ready = dict(zip(measured, fresh, strict=True))
         results = []

@@ -53,10 +53,8 @@ async def subjects(
             if investigation.session.subjects is Life.FRESH:
                 yield partial(_fresh, below, investigation, warm_up)
                 return
-            groups = [tuple(investigation.arms)]
-            if measured:
-                groups = [*investigation.comparisons, (DIRECT,)]
-            async with targets(below, investigation, groups) as targets_of_groups:
+            together = [*investigation.arm_groups, (DIRECT,)] if measured else [tuple(investigation.arms)]
+            async with targets(below, investigation, together) as targets_of_groups:
                 with steps.step("warming up"):
                     await warm_up.until_steady([proxies_of(group) for group in targets_of_groups.values()])
                 if measured:

@@ -89,10 +89,11 @@ async def targets(
             async def create_key() -> str:
                 return (await create(proxy, customers=0)).key
 
-            others = " and ".join(other for other in group if other != name)
+            others = [other for other in group if other != name]
+            process = f"{name} beside {others[0]}" if len(others) == 1 else name
             return Target(
                 name,
-                f"{name} beside {others}" if others else name,
+                process,
                 proxy.url,
                 key,
                 proxy.master_key,

@@ -53,6 +53,7 @@ METRICS = {
             "",
             Margin(POINTS, 0.01),
         ),
+        _latency("first_slowest", "the slowest request of the first twentieth of a run", 0.10),
         Metric("error_rate", "the share of requests that failed", "", Margin(POINTS, 0.005)),
         Metric("cpu_ms", "CPU time of all processes of the proxy, for a request", "ms", Margin(FACTOR, 0.05)),
         Metric("memory_mib", "the largest memory of the proxy", "MiB", Margin(FACTOR, 0.10)),

@@ -115,6 +115,8 @@ def metrics_of(summary: Summary) -> dict[str, float]:
     if calls.latency is not None:
         shares = {name: getattr(calls, name) for name in ("above_1s", "above_5s", "first_above_5s")}
         metrics |= {"mean": calls.latency.mean} | shares
+        if calls.first_slowest_ms is not None:
+            metrics["first_slowest"] = calls.first_slowest_ms
         metrics |= _quantiles(calls.latency, "{}")
         metrics |= _quantiles(calls.first_token, "ttft_{}") | _quantiles(calls.added, "added_{}")
     return {name: value for name, value in metrics.items() if name in METRICS}

@@ -53,8 +53,13 @@ def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
         ("duration = 60.0", 'duration = 60.0\nuser_mode = "created"', ("an unknown number of created users", "")),
         ("duration = 60.0", 'duration = 60.0\nuser_mode = "guessed"', ("there is no", "")),
         ("duration = 60.0", "", ("a run needs `requests` or `duration`", "")),
-        ('"duets"', '"duet"', ("session.design", "duets or alternating")),
+        ('"duets"', '"duet"', ("session.design", "alternating or blocks")),
         ("[arms.on]", '[queue]\narms = ["off", "on", "no"]\n[arms.on]', ("there is no arm 'no'", "Did you mean")),
+        (
+            'baseline = "off"',
+            'baseline = "off"\ncompare = [["off", "on"]]',
+            ("compare: only blocks", 'design = "blocks"'),
+        ),
         ("[arms.on]", '[queue]\narms = ["off", "on"]\n[arms.on]', ("queue.arms", "another number of `users`")),
         (
             "[arms.on]",

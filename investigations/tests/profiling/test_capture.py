@@ -36,25 +36,6 @@ if TYPE_CHECKING:
 # A function in Python that is imported at once: of a seed it makes a number.
 FUNCTION = "fractions:Fraction"
 NAME = "fractions.py:Fraction.__new__"
-TEXT = f"""
-title = "Simulated"
-question = "Is it slower?"
-hypothesis = "It is."
-baseline = "plain"
-[arms.plain]
-about = "a simulation"
-subject = "function"
-function = "{FUNCTION}"
-arguments = {{ denominator = 3 }}
-[arms.slower]
-about = "a slower one"
-subject = "function"
-function = "{FUNCTION}"
-arguments = {{ denominator = 2 }}
-[figures.value]
-margin = 0.05
-primary = true
-"""
 
 
 class Counting:
@@ -136,30 +117,26 @@ def test_the_mock_is_skipped(tmp_path: Path) -> None:
     assert list(read(tmp_path / FILE).skipped) == ["other", "plain"]
 
 
-def test_the_command_keeps_a_profile_where_the_summary_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "investigations" / "simulated"
-    place.mkdir(parents=True)
-    (place / "investigation.toml").write_text(TEXT)
-    monkeypatch.chdir(tmp_path)
+def test_the_command_keeps_a_profile_where_the_summary_is(
+    tmp_path: Path, simulated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cli, "Profiler", partial(Profiler, samplers=(in_process_probe.record,), seconds=0.3))
     answer = CliRunner().invoke(cli.investigate, ["simulated", "--profile"])
     assert answer.exit_code == 0, answer.output
-    assert set(read(place / FILE).arms) == {"plain", "slower"}
+    assert set(read(simulated / FILE).arms) == {"plain", "slower"}
     assert "### `slower`" in (tmp_path / "reports" / "simulated.md").read_text()
     assert (tmp_path / "reports" / "simulated" / "flame-slower.svg").exists()
 
 
-def test_the_profile_of_a_first_impression_is_not_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "investigations" / "simulated"
-    place.mkdir(parents=True)
-    (place / "investigation.toml").write_text(TEXT)
-    monkeypatch.chdir(tmp_path)
+def test_the_profile_of_a_first_impression_is_not_committed(
+    tmp_path: Path, simulated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cli, "Profiler", partial(Profiler, samplers=(in_process_probe.record,), seconds=0.3))
     answer = CliRunner().invoke(cli.investigate, ["simulated", "--profile", "--quick"])
     assert answer.exit_code == 0, answer.output
     page = Path(answer.stdout.splitlines()[-1])
     assert "### `slower`" in page.read_text()
-    assert not (place / FILE).exists()
+    assert not (simulated / FILE).exists()
     assert not (tmp_path / "reports").exists()
 
 

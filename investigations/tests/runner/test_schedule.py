@@ -40,6 +40,20 @@ def test_every_comparison_meets_once_in_every_pair(arms: int, pairs: int, seed: 
 
 
 @settings(max_examples=30)
+@given(st.integers(1, 6), st.integers(1, 30), st.integers(0, 2**31))
+def test_a_block_has_every_arm_once(arms: int, pairs: int, seed: int) -> None:
+    wanted = investigation(arms, seed=seed, design="blocks")
+    blocks = [one for one in schedule(wanted, pairs) if one.arms != ("direct",)]
+    assert [one.pair for one in blocks] == list(range(1, pairs + 1))
+    assert all(sorted(one.arms) == sorted([*wanted.arms, "again"]) for one in blocks)
+
+
+def test_every_arm_of_a_block_comes_first_as_often() -> None:
+    firsts = Counter(one.arms[0] for one in schedule(investigation(3, noise=False, design="blocks"), 600))
+    assert all(firsts[arm] == pytest.approx(200, abs=50) for arm in ("a0", "a1", "a2"))
+
+
+@settings(max_examples=30)
 @given(st.integers(1, 20), st.integers(1, 20))
 def test_a_longer_session_begins_as_a_shorter_one(first: int, second: int) -> None:
     wanted = investigation()

@@ -87,6 +87,21 @@ def test_a_large_effect_is_found_and_ends_the_session_at_the_first_look(tmp_path
     assert (comparison.figures[0].verdict.kind, found.settled, found.invalid) == (Kind.MATERIAL, True, [])
 
 
+def test_a_block_compares_all_its_arms(tmp_path: Path) -> None:
+    fields = investigation(0.3).model_dump()
+    fields["arms"]["slowest"] = fields["arms"]["slower"] | {"arguments": {"effect": 0.6}}
+    fields |= {"session": {"looks": [6], "design": "blocks"}, "compare": [["slower", "slowest"]]}
+    told = Listening()
+    found = asyncio.run(session(tmp_path, Investigation.model_validate(fields), told).conduct())
+    assert len(told.heard) == 6
+    assert told.heard[0] == "001+plain+slower+slowest"
+    effects = {
+        (comparison.baseline, comparison.candidate): comparison.figures[0].verdict for comparison in found.comparisons
+    }
+    assert effects.keys() == {("plain", "slower"), ("plain", "slowest"), ("slower", "slowest")}
+    assert all(verdict is not None and verdict.kind is Kind.MATERIAL for verdict in effects.values())
+
+
 def test_a_stopped_session_goes_on_where_it_was(tmp_path: Path) -> None:
     wanted = investigation(0.3)
     with pytest.raises(KeyboardInterrupt):

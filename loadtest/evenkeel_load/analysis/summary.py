@@ -72,6 +72,8 @@ class Calls:
     """Shares of latencies above one and five seconds."""
     first_above_5s: float
     """The same, of requests that were due in the first twentieth of the time: those that meet at the start."""
+    first_slowest_ms: float | None
+    """The longest latency of those, if any was successful."""
     latency: Spread | None
     service: Spread | None
     first_byte: Spread | None
@@ -207,6 +209,7 @@ def _calls(records: pa.Table) -> Calls:
         above_1s=share_above(latency, SLOW_MS),
         above_5s=share_above(latency, VERY_SLOW_MS),
         first_above_5s=share_above(first, VERY_SLOW_MS),
+        first_slowest_ms=float(first.max()) if len(first) else None,
         latency=spread(latency),
         service=spread((end - sent) / NS_PER_MS),
         first_byte=spread((first_byte - sent) / NS_PER_MS),

@@ -9,6 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT
 from evenkeel_lab.report.plots.scales import around, log_axis
 from evenkeel_lab.report.plots.style import figure, headline, looks, named, styled
+from evenkeel_lab.runner.schedule import PAIR
 from evenkeel_lab.stats import Scale
 
 if TYPE_CHECKING:
@@ -70,11 +71,14 @@ def alt(summary: Summary, _: Judgement) -> str:
 
 
 def _runs(summary: Summary) -> list[tuple[int, Run, bool]]:
-    """Return all runs with the primary metric, each with the number of its pair in time, and whether it counts."""
-    name = summary.investigation.primary
+    """Return all runs with the primary metric, each with the number of its pair in time, and whether it counts.
+
+    In a pair, no run counts without the other. In a block, a run without the baseline's counts for nothing.
+    """
+    name, baseline = summary.investigation.primary, summary.investigation.baseline
     pairs = sorted(summary.done.items(), key=lambda entry: (min(run.start_ns for run in entry[1]), entry[0]))
     return [
-        (at, run, not any(each.limited for each in runs))
+        (at, run, not any(each.limited for each in runs if len(runs) == PAIR or each is run or each.arm == baseline))
         for at, (_, runs) in enumerate(pairs, 1)
         for run in sorted(runs, key=lambda run: run.start_ns)
         if name in run.figures and run.arm != DIRECT

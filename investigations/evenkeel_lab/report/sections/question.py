@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evenkeel_lab.investigation_spec import Investigation
-    from evenkeel_lab.investigation_spec.investigation import Load
+    from evenkeel_lab.investigation_spec.investigation import Load, Session
     from evenkeel_lab.report.report_data import ReportData
 
 DESIGNS = {
-    Design.DUETS: "are loaded at the same moment, each on half of the cores, and swap these during the run",
-    Design.ALTERNATING: "are loaded one after the other, in random order",
+    Design.DUETS: "Two of them are loaded at the same moment, each on half of the cores, and swap these during the "
+    "run: a *pair*, which the same disturbs.",
+    Design.ALTERNATING: "Two of them are loaded one after the other, in random order: a *pair*, which the same "
+    "disturbs.",
+    Design.BLOCKS: "All of them are loaded one after the other, in random order: a *block*, which the same disturbs. "
+    "In each block, the run of the baseline makes a *pair* with that of each other arm.",
 }
 SUBJECTS = {
     Subjects.KEPT: "Each two have proxies of their own, which stay up for all pairs",
@@ -72,7 +76,7 @@ def _method(data: ReportData) -> Iterator[str]:
             yield f"Real LiteLLM proxies ({', '.join(data.litellm)}), {beside}, run{cores}."
         else:
             yield f"Mock providers run{cores}."
-        yield f"Two of them {DESIGNS[investigation.session.design]}: a *pair*, which the same disturbs."
+        yield DESIGNS[investigation.session.design]
         warm = (
             "warm, after a load that does not count"
             if investigation.warm_up_of(investigation.baseline)
@@ -163,8 +167,15 @@ def _load(investigation: Investigation) -> list[str]:
         " ".join([f"Requests{where}: {requests}", *_keys(investigation)]),
         f"Options of the load{where}: {text(options)}.",
         f"The mock provider's latency: {latency}, seed {investigation.mock.seed}.",
-        f"{SUBJECTS[session.subjects]}. Seed of the session: {session.seed}.",
+        f"{_lifetime(session)}. Seed of the session: {session.seed}.",
     ]
+
+
+def _lifetime(session: Session) -> str:
+    """Return how long proxies live, as text."""
+    if session.design is Design.BLOCKS and session.subjects is Subjects.KEPT:
+        return "All proxies stay up for all blocks"
+    return SUBJECTS[session.subjects]
 
 
 def _keys(investigation: Investigation) -> Iterator[str]:

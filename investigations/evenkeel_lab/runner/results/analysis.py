@@ -87,7 +87,7 @@ def paired(
     """Return the valid pairs of two arms, each with its number, and the reasons why the others are invalid."""
     valid, dropped = [], []
     for scheduled in schedule(investigation, pairs):
-        if set(scheduled.arms) != {baseline, candidate} or scheduled.name not in done:
+        if not {baseline, candidate} <= set(scheduled.arms) or scheduled.name not in done:
             continue
         runs = {run.arm: run for run in done[scheduled.name]}
         first, second = runs[baseline], runs[candidate]

@@ -46,6 +46,7 @@ WORDS: dict[str, Any] = {
     "figures": {"__all__": {"about", "unit", "is_part"}},
     "ablation": {"switches": {"__all__": {"about"}}},
     # These are computed from the same runs.
+    "compare": True,
     "queue": True,
     "criteria": True,
 }
