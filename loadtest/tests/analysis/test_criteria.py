@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LATENCY = spread(np.linspace(10, 109, 1000))
-CHAT = Calls(1000, {"http_500": 20}, 0, 0.01, 0.0, 0.0, LATENCY, LATENCY, None, None, None, None)
+CHAT = Calls(1000, {"http_500": 20}, 0, 0.01, 0.0, 0.0, 109.0, LATENCY, LATENCY, None, None, None, None)
 STEP = Step(
     step=0,
     arrivals="closed",

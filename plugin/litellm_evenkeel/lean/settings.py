@@ -17,7 +17,7 @@ class LeanSettings(SettingsModel):
     database_queue: Switch = True
     """Whether requests to the database client wait in a queue, first in, first out, once 32 are in flight."""
     savings: Switch = True
-    """Whether what a request has saved is computed once for all its daily rows, not for each of them."""
+    """Whether what a request has saved, and whether it succeeded, is computed once for all its daily rows."""
     routes: Switch = True
     """Whether comparisons of a request's path with the patterns of routes are remembered."""
     deployments: Switch = True
@@ -30,11 +30,15 @@ class LeanSettings(SettingsModel):
     """Whether LiteLLM keeps the clients of all deployments, not only 200 clients."""
     prices: Switch = True
     """Whether LiteLLM keeps the prices of all deployments, not only of 64, for the reservation of budgets."""
+    model_infos: Switch = True
+    """Whether LiteLLM looks up what is known of a deployment's model once in a second, not twice for each request."""
     team_settings: Switch = True
     """Whether LiteLLM copies only `litellm_settings` to find the settings of a team, not its whole configuration."""
     usage_headers: Switch = True
     """Whether the rate-limit headers of groups with more than 50 deployments are computed once in a second."""
     service_events: Switch = True
     """Whether LiteLLM prepares events about its calls of Redis and the database only for service callbacks."""
+    redis_client: Switch = True
+    """Whether the name under which LiteLLM finds its Redis client is computed once, not for each batch of commands."""
     failed_imports: Switch = True
     """Whether imports of LiteLLM's logger for OpenTelemetry fail at once where that is not installed."""

@@ -46,6 +46,9 @@ CHANGES = {
         "litellm_evenkeel.lean.deployments.clients", "keep_clients_of_all_deployments", is_of_database=False
     ),
     "prices": Change("litellm_evenkeel.lean.deployments.prices", "keep_prices_of_all_deployments"),
+    "model_infos": Change(
+        "litellm_evenkeel.lean.deployments.model_infos", "remember_model_infos", is_of_database=False
+    ),
     "team_settings": Change("litellm_evenkeel.lean.team_settings", "copy_team_settings_only", is_of_database=False),
     "usage_headers": Change(
         "litellm_evenkeel.lean.deployments.usage_headers", "remember_usage_headers", is_of_database=False
@@ -53,6 +56,7 @@ CHANGES = {
     "service_events": Change(
         "litellm_evenkeel.lean.service_events", "skip_events_without_callbacks", is_of_database=False
     ),
+    "redis_client": Change("litellm_evenkeel.lean.redis_client", "compute_client_name_once", is_of_database=False),
     "failed_imports": Change("litellm_evenkeel.lean.failed_imports", "let_imports_fail_at_once", is_of_database=False),
 }
 

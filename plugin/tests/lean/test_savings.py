@@ -7,10 +7,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from litellm.proxy import utils
 from litellm.proxy.db import db_spend_update_writer
 from litellm.proxy.db.db_spend_update_writer import DBSpendUpdateWriter
 
-from litellm_evenkeel.lean.savings import shared
+from litellm_evenkeel.lean.savings import compute_savings_once, status_of_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,8 +86,28 @@ def test_rows_are_those_of_litellm_and_savings_are_computed_once_for_each_reques
     assert stock[0] != stock[1]
     assert len(computed) == len(stock) * len(ROWS)
     computed.clear()
-    monkeypatch.setattr(
-        db_spend_update_writer, "compute_savings_spend", shared(db_spend_update_writer.compute_savings_spend)
-    )
+    monkeypatch.setattr(utils.PrismaClient, "get_request_status", utils.PrismaClient.get_request_status)
+    compute_savings_once()
     assert asyncio.run(requests()) == stock
     assert len(computed) == len(stock)
+
+
+PAYLOADS = [
+    {"metadata": json.dumps({"status": "failure"})},
+    {"metadata": json.dumps({"status": "success"})},
+    {"metadata": {"status": "failure"}},
+    {"metadata": "no JSON"},
+    {"metadata": "[]"},
+    {},
+]
+
+
+def test_the_status_is_that_of_litellm_and_metadata_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = utils.PrismaClient.get_request_status
+    status, client = status_of_metadata(original), utils.PrismaClient.__new__(utils.PrismaClient)
+    for payload in (*PAYLOADS, *reversed(PAYLOADS)):
+        expected = original(client, payload)
+        assert [status(client, payload) for _ in range(3)] == [expected] * 3
+    status(client, PAYLOADS[0])
+    monkeypatch.setattr(utils.json, "loads", lambda _: pytest.fail("the metadata was parsed again"))
+    assert status(client, dict(PAYLOADS[0])) == "failure"

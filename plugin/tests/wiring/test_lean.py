@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 STOCK = "stock"
 OF_DEPLOYMENTS = (
-    "deployments, rare_fields, cooldowns, clients, team_settings, usage_headers, service_events, failed_imports"
+    "deployments, rare_fields, cooldowns, clients, model_infos, team_settings, usage_headers, service_events, "
+    "redis_client, failed_imports"
 )
 WITH_PRICES = OF_DEPLOYMENTS.replace("clients, ", "clients, prices, ")
 OTEL = "litellm.integrations.otel.logger"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,8 +24,8 @@ TIERS = [{"range": [0, 1000], "input_cost_per_token": 1e-6}, {"range": [1000, 20
 @pytest.fixture
 def kept(router: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Make the change. Return a function that makes a router."""
-    name = "_get_deployment_tiered_pricing_tables"
-    monkeypatch.setattr(budget_reservation, name, getattr(budget_reservation, name))
+    for name in ("_get_deployment_tiered_pricing_tables", "_to_int", "_to_float"):
+        monkeypatch.setattr(budget_reservation, name, getattr(budget_reservation, name))
     keep_prices_of_all_deployments()
     return router
 
@@ -59,3 +61,22 @@ def test_tables_of_prices_are_known_as_soon_as_they_change(
     routing.delete_deployment("tiered")
     assert tables() == []
     assert list(budget_reservation._get_deployment_tiered_pricing_tables(GROUP, None)) == []
+
+
+VALUES = (None, 0, 7, -1, True, 2.5, float("inf"), "12", "1.5", "many", b"3", [], {}, Decimal("2.5"), Fraction(1, 2))
+
+
+@pytest.mark.parametrize("name", ["_to_int", "_to_float"])
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_numbers_are_read_as_before(kept: Callable[..., Any], name: str, value: object) -> None:
+    assert kept
+    convert = getattr(budget_reservation, name)
+
+    def outcome(function: Callable[[object], object]) -> tuple[object, str]:
+        try:
+            result = function(value)
+        except OverflowError as error:
+            return str(error), "raised"
+        return result, type(result).__name__
+
+    assert outcome(convert) == outcome(convert.__wrapped__)
