@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from evenkeel_lab.investigation_spec import known, name_of, read_study, studies
-from evenkeel_lab.investigation_spec.read import FOLDER, STUDY
+from evenkeel_lab.investigation_spec.read import FOLDER, STUDY, home
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.runner.results.summary import FILE as SUMMARY
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.report import Rendered
 
 DRIFTED = 1
+NUMBERS = "docs/numbers.toml"
 
 
 @click.command()
@@ -31,7 +32,7 @@ def report(context: click.Context, names: tuple[str, ...], *, check: bool, html:
     """Write the reports of all investigations, or of those named, from their committed summaries.
 
     The command executes their notebooks too. With --check, the exit code is 1 if a file differs, is missing or is left
-    over.
+    over, or if a number in README or docs is not what a summary says.
     """
     if check and html:
         raise click.UsageError("--check and --html do not go together: HTML is not committed.")
@@ -40,9 +41,14 @@ def report(context: click.Context, names: tuple[str, ...], *, check: bool, html:
         drifts = drifted(names, steps)
         for drift in drifts:
             click.echo(drift)
+        wrong = [] if names else wrong_in_docs(steps)
+        for sentence in wrong:
+            click.echo(sentence)
         if drifts:
             click.echo("hint   make reports", err=True)
-        context.exit(DRIFTED if drifts else 0)
+        if wrong:
+            click.echo(f"hint   correct the text, or its entry in {NUMBERS}", err=True)
+        context.exit(DRIFTED if drifts or wrong else 0)
     for path in publish(names, steps, html=html):
         click.echo(path)
 
@@ -77,6 +83,14 @@ def drifted(names: Sequence[str], steps: Steps) -> list[str]:
         with steps.step(f"notebook of {name_of(folder)}"):
             drifts += [f"{FOLDER}/{name}: differs" for name in notebook_drift(folder)]
     return drifts
+
+
+def wrong_in_docs(steps: Steps) -> list[str]:
+    """Return a sentence for each number in README and docs that differs from its source, or that has none."""
+    from evenkeel_lab.report import results_of, wrong_numbers  # noqa: PLC0415 - see above
+
+    with steps.step("numbers in README and docs"):
+        return [*wrong_numbers(home().parent, results_of)]
 
 
 def _measured(rendered: Rendered) -> list[Path]:

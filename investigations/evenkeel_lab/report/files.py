@@ -146,6 +146,12 @@ def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendere
     return Rendered(home().parent / REPORTS, files, pages, affected if names else None)
 
 
+def results_of(name: str) -> ReportData | None:
+    """Return the committed results of an investigation, or `None` if it was not measured or does not exist."""
+    folder = known().get(name)
+    return None if folder is None or not (folder / FILE).is_file() else _read_data(name, folder)
+
+
 def _affected_names(names: Sequence[str], study_names: Collection[str], measured: Collection[str]) -> frozenset[str]:
     """Return `names` and what changes with them: the chapters of a study, the study of a chapter."""
     affected = set()

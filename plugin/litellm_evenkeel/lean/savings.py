@@ -15,7 +15,7 @@ from litellm.proxy import utils
 from litellm.proxy.db import db_spend_update_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -48,8 +48,8 @@ def status_of_metadata(original: Callable[[Any, Any], str]) -> Callable[[Any, An
     """Return a method that calls `original` only if the metadata differs from that of the task's last call."""
 
     @wraps(original)
-    def get_request_status(self: Any, payload: Mapping[str, Any]) -> str:
-        metadata, last = payload.get("metadata"), _last_status.get()
+    def get_request_status(self: Any, payload: Any) -> str:
+        metadata, last = payload.get("metadata") if isinstance(payload, dict) else None, _last_status.get()
         if not isinstance(metadata, str):
             return original(self, payload)
         if last is not None and last[0] == metadata:

@@ -92,13 +92,14 @@ def test_rows_are_those_of_litellm_and_savings_are_computed_once_for_each_reques
     assert len(computed) == len(stock)
 
 
-PAYLOADS = [
+PAYLOADS: list[Any] = [
     {"metadata": json.dumps({"status": "failure"})},
     {"metadata": json.dumps({"status": "success"})},
     {"metadata": {"status": "failure"}},
     {"metadata": "no JSON"},
     {"metadata": "[]"},
     {},
+    None,
 ]
 
 

@@ -29,10 +29,12 @@ def remembered(original: Callable[..., Any], infos: Remembered[Any]) -> Callable
     """Return a method that calls `original` unless the result is remembered. Its caller may change the result."""
 
     @wraps(original)
-    def model_info(self: Any, deployment: Any, received_model_name: str, **named: Any) -> Any:
-        known = (deployment.get("model_info") or {}).get("id") if deployment is not None and not named else None
+    def model_info(self: Any, deployment: Any, received_model_name: str, *by_id: Any, **named: Any) -> Any:
+        known = None
+        if deployment is not None and not by_id and not named:
+            known = (deployment.get("model_info") or {}).get("id")
         if known is None:
-            return original(self, deployment, received_model_name, **named)
+            return original(self, deployment, received_model_name, *by_id, **named)
         info = infos.get(
             (id(self), known, received_model_name), lambda: original(self, deployment, received_model_name)
         )

@@ -1,0 +1,165 @@
+"""Measured numbers of README and docs: each has its source in a committed summary, and says what that says.
+
+`docs/numbers.toml` names the source of each of them. A number that differs from its source, or has none, is an error.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pydantic import Field, ValidationError
+
+from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.investigation_spec.base import Name, Part, Text
+from evenkeel_lab.stats import wording
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from evenkeel_lab.report.report_data import ReportData
+    from evenkeel_lab.stats.compare import Compared
+
+FILE = "docs/numbers.toml"
+FENCED, CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL), re.compile(r"`[^`\n]*`")
+NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
+# A number with a unit in which results are stated.
+RESULT = re.compile(rf"{NUMBER.pattern}(?= ?(?:%|ms\b|us\b|µs|MiB\b|points\b|/s\b))")
+MS = 1e3
+
+
+class Of(StrEnum):
+    """The value of a comparison that a text states."""
+
+    EFFECT = "effect"
+    ARM = "arm"
+    BASELINE = "baseline"
+
+
+class Measured(Part):
+    """A number in a text, and its source."""
+
+    file: Text = Field(description="The file.")
+    says: Text = Field(description="The text: one number, or an estimate with the ends of its interval.")
+    investigation: Text = Field(description="The investigation, such as STUDY/CHAPTER.")
+    arm: Name = Field(description="The arm.")
+    against: Name | None = Field(None, description="The arm that it is compared with; by default the baseline.")
+    figure: Text = Field(description="The metric.")
+    of: Of = Field(Of.EFFECT, description="The value: effect, arm or baseline.")
+
+
+class Given(Part):
+    """A number in a text that is no result: a margin, a setting."""
+
+    file: Text = Field(description="The file.")
+    says: Text = Field(description="The text.")
+    why: Text = Field(description="What it is.")
+
+
+class Numbers(Part):
+    """All of the file."""
+
+    files: list[Text] = Field(description="The files in which every number has an entry.")
+    measured: list[Measured] = Field([], description="Numbers with a source.")
+    given: list[Given] = Field([], description="Numbers that are no results.")
+
+
+def read(root: Path) -> Numbers:
+    """Read the entries of a project."""
+    try:
+        return Numbers.model_validate(tomllib.loads((root / FILE).read_text(encoding="utf-8")))
+    except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
+        raise WrongUse(f"{root / FILE} cannot be read: {error}", hint="Restore it from git.") from error
+
+
+def wrong_numbers(root: Path, data_of: Callable[[str], ReportData | None]) -> Iterator[str]:
+    """Yield a sentence for each number that differs from its source, or that has none.
+
+    `data_of` returns the results of an investigation by its name, or `None` if it was not measured. A project without
+    the file has no such numbers.
+    """
+    if not (root / FILE).is_file():
+        return
+    numbers, data_of = read(root), cache(data_of)
+    texts = {name: _text(root / name) for name in numbers.files}
+    for entry in (*numbers.measured, *numbers.given):
+        if entry.says not in texts.get(entry.file, ""):
+            yield f"{entry.file}: does not say {entry.says!r}, of which {FILE} has an entry"
+    for measured in numbers.measured:
+        stated = _difference(measured, data_of(measured.investigation))
+        if stated:
+            yield f"{measured.file}: {measured.says!r}, but {measured.investigation} says {stated}"
+    for name, text in texts.items():
+        known = [entry.says for entry in (*numbers.measured, *numbers.given) if entry.file == name]
+        covered = [match.span() for says in known for match in re.finditer(re.escape(says), text)]
+        for match in RESULT.finditer(CODE.sub(lambda code: " " * len(code[0]), text)):
+            if not any(begin <= match.start() and match.end() <= end for begin, end in covered):
+                yield f"{name}: {text[max(0, match.start() - 40) : match.end() + 10]!r} has no entry in {FILE}"
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file without blocks of code, in one line."""
+    return FENCED.sub("", path.read_text(encoding="utf-8")).replace("\n", " ")
+
+
+def _difference(measured: Measured, data: ReportData | None) -> str:
+    """Return what the source says if that is something else; empty if it says the same."""
+    if data is None:
+        return "nothing: it was not measured"
+    compared = _compared(measured, data)
+    if compared is None:
+        return f"nothing about {measured.figure} of {measured.arm}"
+    if measured.of is Of.EFFECT:
+        source = wording.effect(compared)
+    else:
+        values = compared.candidate if measured.of is Of.ARM else compared.baseline
+        source = wording.amount(compared, values)
+    scale = 1 / MS if " ms" in source and re.search(r"\d s\b", measured.says) else 1.0
+    ours = [_value(number) * scale for number in NUMBER.findall(source)]
+    return "" if _is_same(NUMBER.findall(measured.says), ours) else source or "nothing: there is no verdict"
+
+
+def _compared(measured: Measured, data: ReportData) -> Compared | None:
+    arms = (measured.against or data.investigation.baseline, measured.arm)
+    return next(
+        (
+            compared
+            for comparison in data.judgement.comparisons
+            if (comparison.baseline, comparison.candidate) == arms
+            for compared in comparison.figures
+            if compared.metric.name == measured.figure
+        ),
+        None,
+    )
+
+
+def _is_same(stated: list[str], source: list[float]) -> bool:
+    """Return whether a text states the numbers of its source, or only the first of them.
+
+    "9 % more [6, 12]" and "9 % fewer [6, 12]" state an effect of +9 and of -9; rounding is allowed.
+    """
+    values = [_value(number) for number in stated]
+    if not values or len(values) not in (1, len(source)):
+        return False
+    roundings = [0.5 * 10.0 ** -len(number.partition(".")[2]) for number in stated]
+    source = source[: len(values)]
+    without_sign = [abs(value) for value in source]
+    # The ends of an interval change places with the sign.
+    wordings = [source, [-value for value in (*source[:1], *source[:0:-1])]]
+    if all(value >= 0 for value in source) or all(value <= 0 for value in source):
+        wordings += [without_sign, [*without_sign[:1], *without_sign[:0:-1]]]
+    return any(
+        all(
+            abs(value - ours) <= rounding * (1 + 1e-9)
+            for value, ours, rounding in zip(values, one, roundings, strict=True)
+        )
+        for one in wordings
+    )
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))
