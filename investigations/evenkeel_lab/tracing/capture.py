@@ -14,6 +14,7 @@ from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.investigation_spec.arm import Kind
 from evenkeel_lab.investigation_spec.investigation import Design
 from evenkeel_lab.runner.measurement.core_pinning import pin, shares
+from evenkeel_lab.runner.measurement.fresh_key import with_fresh_key
 from evenkeel_lab.runner.measurement.probes import probed_processes, recording
 from evenkeel_lab.runner.measurement.run import measure, next_start_ns
 from evenkeel_lab.runner.results.provenance import provenance
@@ -71,6 +72,8 @@ class TraceCapture:
         # The proxy gets the cores that it has in a duet.
         cores = shares(2)[0] if session.design is Design.DUETS else ()
         pin(target.pid, cores)
+        # A key in the state that the runs of the session begin with.
+        target = await with_fresh_key(target, load, session.key)
         async with recording(target.lag, probed_processes(target.lag), TRACES, "-") as results:
             start, gates = next_start_ns(), self.investigation.gates
             await measure(target, load, session.seed, start, folder, cores, gates, self.stop)
