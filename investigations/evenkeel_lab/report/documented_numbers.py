@@ -40,11 +40,16 @@ class Of(StrEnum):
     BASELINE = "baseline"
 
 
-class Measured(Part):
-    """A number in a text, and its source."""
+class Number(Part):
+    """A number in a text."""
 
     file: Text = Field(description="The file.")
     says: Text = Field(description="The text: one number, or an estimate with the ends of its interval.")
+
+
+class Measured(Number):
+    """A number in a text, and its source."""
+
     investigation: Text = Field(description="The investigation, such as STUDY/CHAPTER.")
     arm: Name = Field(description="The arm.")
     against: Name | None = Field(None, description="The arm that it is compared with; by default the baseline.")
@@ -52,11 +57,9 @@ class Measured(Part):
     of: Of = Field(Of.EFFECT, description="The value: effect, arm or baseline.")
 
 
-class Given(Part):
+class Given(Number):
     """A number in a text that is no result: a margin, a setting."""
 
-    file: Text = Field(description="The file.")
-    says: Text = Field(description="The text.")
     why: Text = Field(description="What it is.")
 
 
@@ -86,7 +89,8 @@ def wrong_numbers(root: Path, data_of: Callable[[str], ReportData | None]) -> It
         return
     numbers, data_of = read(root), cache(data_of)
     texts = {name: _text(root / name) for name in numbers.files}
-    for entry in (*numbers.measured, *numbers.given):
+    entries: list[Number] = [*numbers.measured, *numbers.given]
+    for entry in entries:
         if entry.says not in texts.get(entry.file, ""):
             yield f"{entry.file}: does not say {entry.says!r}, of which {FILE} has an entry"
     for measured in numbers.measured:
@@ -94,7 +98,7 @@ def wrong_numbers(root: Path, data_of: Callable[[str], ReportData | None]) -> It
         if stated:
             yield f"{measured.file}: {measured.says!r}, but {measured.investigation} says {stated}"
     for name, text in texts.items():
-        known = [entry.says for entry in (*numbers.measured, *numbers.given) if entry.file == name]
+        known = [entry.says for entry in entries if entry.file == name]
         covered = [match.span() for says in known for match in re.finditer(re.escape(says), text)]
         for match in RESULT.finditer(CODE.sub(lambda code: " " * len(code[0]), text)):
             if not any(begin <= match.start() and match.end() <= end for begin, end in covered):

@@ -64,7 +64,8 @@ class TraceCapture:
 
     async def _run(self, target: Target) -> tuple[Trace, ...]:
         assert target.pid is not None
-        assert target.lag is not None
+        lag = target.lag
+        assert lag is not None
         folder = self.store.folder / FOLDER / target.name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -74,7 +75,7 @@ class TraceCapture:
         pin(target.pid, cores)
         # A key in the state that the runs of the session begin with.
         target = await with_fresh_key(target, load, session.key)
-        async with recording(target.lag, probed_processes(target.lag), TRACES, "-") as results:
+        async with recording(lag, probed_processes(lag), TRACES, "-") as results:
             start, gates = next_start_ns(), self.investigation.gates
             await measure(target, load, session.seed, start, folder, cores, gates, self.stop)
         return _first([request for result in results.values() for request in result["requests"]])
