@@ -159,9 +159,9 @@ def _is_same(stated: list[str], source: list[float]) -> bool:
     return any(
         all(
             abs(value - ours) <= rounding * (1 + 1e-9)
-            for value, ours, rounding in zip(values, one, roundings, strict=True)
+            for value, ours, rounding in zip(values, wording_of_source, roundings, strict=True)
         )
-        for one in wordings
+        for wording_of_source in wordings
     )
 
 

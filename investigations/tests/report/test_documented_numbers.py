@@ -61,7 +61,7 @@ def test_another_number_is_wrong(tmp_path: Path, data: ReportData) -> None:
     assert sentence.startswith("README.md: '9.9 % [1, 2]', but case says +")
 
 
-def test_a_number_without_an_entry_is_told(tmp_path: Path, data: ReportData) -> None:
+def test_a_number_needs_an_entry(tmp_path: Path, data: ReportData) -> None:
     (sentence,) = wrong(tmp_path, data, "Nothing.\n\nIt takes 12 ms.\n")
     assert "It takes 12 ms" in sentence
     given = '[[given]]\nfile = "README.md"\nsays = "12 ms"\nwhy = "a setting"'
@@ -73,7 +73,7 @@ def test_code_and_other_numbers_need_no_entry(tmp_path: Path, data: ReportData) 
     assert wrong(tmp_path, data, text) == []
 
 
-def test_an_entry_whose_text_is_gone_is_told(tmp_path: Path, data: ReportData) -> None:
+def test_an_entry_needs_its_text(tmp_path: Path, data: ReportData) -> None:
     given = '[[given]]\nfile = "README.md"\nsays = "12 ms"\nwhy = "a setting"'
     assert wrong(tmp_path, data, "Nothing.", given) == [
         "README.md: does not say '12 ms', of which docs/numbers.toml has an entry"
@@ -81,17 +81,17 @@ def test_an_entry_whose_text_is_gone_is_told(tmp_path: Path, data: ReportData) -
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "expected"),
     [
         ('investigation = "none"\narm = "on"\nfigure = "p50"\n', "it was not measured"),
         ('investigation = "case"\narm = "no"\nfigure = "p50"\n', "nothing about p50 of no"),
         ('investigation = "case"\narm = "on"\nfigure = "p99.9"\n', "nothing about p99.9 of on"),
     ],
 )
-def test_a_source_that_has_no_such_number_is_told(tmp_path: Path, data: ReportData, source: str, told: str) -> None:
+def test_a_source_must_have_the_number(tmp_path: Path, data: ReportData, source: str, expected: str) -> None:
     entry = f'[[measured]]\nfile = "README.md"\nsays = "5 %"\n{source}'
     (sentence,) = wrong(tmp_path, data, "It takes 5 % longer.", entry)
-    assert told in sentence
+    assert expected in sentence
 
 
 def test_an_entry_that_cannot_be_read_is_an_error(tmp_path: Path, data: ReportData) -> None:
