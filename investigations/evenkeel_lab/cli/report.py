@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from evenkeel_lab.report import Rendered
 
 DRIFTED = 1
-NUMBERS = "docs/numbers.toml"
 
 
 @click.command()
@@ -47,7 +46,7 @@ def report(context: click.Context, names: tuple[str, ...], *, check: bool, html:
         if drifts:
             click.echo("hint   make reports", err=True)
         if wrong:
-            click.echo(f"hint   correct the text, or its entry in {NUMBERS}", err=True)
+            click.echo("hint   correct the text, or the entry that names its source", err=True)
         context.exit(DRIFTED if drifts or wrong else 0)
     for path in publish(names, steps, html=html):
         click.echo(path)
