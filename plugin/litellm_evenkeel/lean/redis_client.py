@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from functools import wraps
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from litellm.caching.redis_cache import RedisCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-REMEMBERED = "_evenkeel_client_name"
 
 
 def compute_client_name_once() -> None:
@@ -24,15 +23,16 @@ def compute_client_name_once() -> None:
 
 def remembered(original: Callable[[Any], str]) -> Callable[[Any], str]:
     """Return a method that calls `original` only if the connection's settings differ from those of the last call."""
+    # Not in the object: LiteLLM shows the fields of a cache to administrators.
+    names: WeakKeyDictionary[Any, tuple[dict[str, Any], str]] = WeakKeyDictionary()
 
     @wraps(original)
     def client_name(self: Any) -> str:
-        settings, last = self.redis_kwargs, self.__dict__.get(REMEMBERED)
+        settings, last = self.redis_kwargs, names.get(self)
         if last is not None and last[0] == settings:
-            name: str = last[1]
-            return name
+            return last[1]
         name = original(self)
-        self.__dict__[REMEMBERED] = dict(settings), name
+        names[self] = dict(settings), name
         return name
 
     return client_name

@@ -26,8 +26,9 @@ _last_status: ContextVar[tuple[str, str] | None] = ContextVar("evenkeel_lean_sta
 
 def compute_savings_once() -> None:
     """Make the daily rows of a request share its savings and its status."""
-    db_spend_update_writer.compute_savings_spend = shared(db_spend_update_writer.compute_savings_spend)
-    utils.PrismaClient.get_request_status = status_of_metadata(utils.PrismaClient.get_request_status)
+    savings = shared(db_spend_update_writer.compute_savings_spend)
+    status = status_of_metadata(utils.PrismaClient.get_request_status)
+    db_spend_update_writer.compute_savings_spend, utils.PrismaClient.get_request_status = savings, status
 
 
 def shared(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -26,9 +26,10 @@ UNKNOWN = "unknown"
 def skip_events_without_callbacks() -> None:
     """Make LiteLLM prepare service events only while there is a service callback."""
     find_callers = with_callbacks_only(redis_cache._get_call_stack_info)  # noqa: SLF001
+    report = reported_to_callbacks_only(ServiceLogging.async_service_success_hook)
     for module in (redis_cache, redis_batch):
         module._get_call_stack_info = find_callers  # noqa: SLF001
-    ServiceLogging.async_service_success_hook = reported_to_callbacks_only(ServiceLogging.async_service_success_hook)
+    ServiceLogging.async_service_success_hook = report
 
 
 def with_callbacks_only(original: Callable[..., str]) -> Callable[..., str]:

@@ -14,8 +14,6 @@ class LeanSettings(SettingsModel):
     """Whether requests that wait for the same list of restricted entities get it at the same time."""
     spend_counters: Switch = True
     """Whether requests that wait for the same spend counter read it together if Redis has lost it."""
-    database_queue: Switch = True
-    """Whether requests to the database client wait in a queue, first in, first out, once 32 are in flight."""
     savings: Switch = True
     """Whether what a request has saved, and whether it succeeded, is computed once for all its daily rows."""
     routes: Switch = True

@@ -34,7 +34,6 @@ CHANGES = {
     ),
     "registries": Change("litellm_evenkeel.lean.bursts.registries", "share_registry_loads"),
     "spend_counters": Change("litellm_evenkeel.lean.bursts.spend_counters", "share_spend_counter_reads"),
-    "database_queue": Change("litellm_evenkeel.lean.bursts.database_queue", "queue_database_requests"),
     "savings": Change("litellm_evenkeel.lean.savings", "compute_savings_once"),
     "routes": Change("litellm_evenkeel.lean.routes", "remember_route_matches", is_of_database=False),
     "deployments": Change("litellm_evenkeel.lean.deployments.lists", "remember_deployments", is_of_database=False),
@@ -73,7 +72,7 @@ def lean() -> CustomLogger:
             continue
         try:
             getattr(import_module(change.module), change.function)()
-        except (ImportError, AttributeError) as error:
+        except Exception as error:  # noqa: BLE001 - no change is worth a proxy that does not start
             LOG.warning("evenkeel: %s.lean.%s has no effect with this LiteLLM: %s", SECTION, name, error)
         else:
             made.append(name)

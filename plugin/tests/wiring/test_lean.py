@@ -13,6 +13,7 @@ import pytest
 import uvicorn
 from litellm._service_logger import ServiceLogging
 from litellm.caching import redis_batch, redis_cache
+from litellm.proxy import utils
 from litellm.proxy.auth import auth_checks, auth_utils
 from litellm.proxy.auth.route_checks import RouteChecks
 from litellm.proxy.db import db_spend_update_writer
@@ -27,20 +28,12 @@ from litellm_evenkeel.wiring.lean import lean
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-STOCK = "stock"
 OF_DEPLOYMENTS = (
     "deployments, rare_fields, cooldowns, clients, model_infos, team_settings, usage_headers, service_events, "
     "redis_client, failed_imports"
 )
 WITH_PRICES = OF_DEPLOYMENTS.replace("clients, ", "clients, prices, ")
 OTEL = "litellm.integrations.otel.logger"
-
-
-class Client:
-    """The database client, which the environment of these tests lacks."""
-
-    async def request(self, *_: Any) -> str:
-        return STOCK
 
 
 @pytest.fixture
@@ -67,14 +60,8 @@ def start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
     monkeypatch.setitem(sys.modules, OTEL, ModuleType(OTEL))
     monkeypatch.setattr(uvicorn.Server, "main_loop", uvicorn.Server.main_loop)
     monkeypatch.delenv("DATABASE_URL", raising=False)
-    monkeypatch.delitem(sys.modules, "litellm_evenkeel.lean.bursts.database_queue", raising=False)
 
-    def run(client: type[Client] | None = None, database: str = "postgres://h/d", **switches: bool) -> str:
-        module: Any = ModuleType("prisma._async_http")
-        if client:
-            module.HTTP = client
-        monkeypatch.setitem(sys.modules, "prisma", ModuleType("prisma"))
-        monkeypatch.setitem(sys.modules, "prisma._async_http", module)
+    def run(database: str = "postgres://h/d", **switches: bool) -> str:
         config = {"general_settings": {"database_url": database}, "evenkeel": {"lean": switches}}
         server: Any = ModuleType("litellm.proxy.proxy_server")
         server.proxy_config = SimpleNamespace(config=config)
@@ -89,28 +76,34 @@ def start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
 
 def test_all_changes_are_made(start: Callable[..., str]) -> None:
     stock = SpendCounterReseed.coalesced
-    assert start(client := type("Client", (Client,), {})) == (
-        f"evenkeel: lean: connections, registries, spend_counters, database_queue, savings, routes, {WITH_PRICES}"
-    )
+    assert start() == f"evenkeel: lean: connections, registries, spend_counters, savings, routes, {WITH_PRICES}"
     assert SpendCounterReseed.coalesced is not stock
-    assert client.request is not Client.request
 
 
 def test_a_change_can_be_switched_off(start: Callable[..., str]) -> None:
     stock = SpendCounterReseed.coalesced
-    client = type("Client", (Client,), {})
-    log = start(client, spend_counters=False, routes=False)
-    assert log == f"evenkeel: lean: connections, registries, database_queue, savings, {WITH_PRICES}"
+    log = start(spend_counters=False, routes=False)
+    assert log == f"evenkeel: lean: connections, registries, savings, {WITH_PRICES}"
     assert SpendCounterReseed.coalesced is stock
 
 
-def test_a_change_for_which_litellm_has_no_code_leaves_the_others(start: Callable[..., str]) -> None:
+def test_a_change_for_which_litellm_has_no_code_leaves_the_others(
+    start: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(auth_checks, "_load_bounded_registry")
     warning, made = start().splitlines()
-    assert warning.startswith("evenkeel: evenkeel.lean.database_queue has no effect with this LiteLLM: ")
-    assert made == f"evenkeel: lean: connections, registries, spend_counters, savings, routes, {WITH_PRICES}"
+    assert warning.startswith("evenkeel: evenkeel.lean.registries has no effect with this LiteLLM: ")
+    assert made == f"evenkeel: lean: connections, spend_counters, savings, routes, {WITH_PRICES}"
+
+
+def test_a_change_is_made_whole_or_not_at_all(start: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    stock = db_spend_update_writer.compute_savings_spend
+    monkeypatch.delattr(utils.PrismaClient, "get_request_status")
+    assert "evenkeel.lean.savings has no effect" in start()
+    assert db_spend_update_writer.compute_savings_spend is stock
 
 
 def test_without_a_database_its_code_does_not_change(start: Callable[..., str]) -> None:
-    assert start(Client, database="") == f"evenkeel: lean: connections, routes, {OF_DEPLOYMENTS}"
-    log = start(Client, database="", **dict.fromkeys(["connections", "routes", *OF_DEPLOYMENTS.split(", ")], False))
+    assert start(database="") == f"evenkeel: lean: connections, routes, {OF_DEPLOYMENTS}"
+    log = start(database="", **dict.fromkeys(["connections", "routes", *OF_DEPLOYMENTS.split(", ")], False))
     assert log.endswith("evenkeel: lean: no change is made")

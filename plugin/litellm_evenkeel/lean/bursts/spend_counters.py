@@ -53,14 +53,16 @@ def shared(original: ReadCounter) -> ReadCounter:
             with spend_counter_batch_scope(redis, frozenset({counter})):
                 value = await original(*arguments, **named)
                 recorded = await read_batched_spend_counter(counter)
-                return value, value is not None and recorded is not None and recorded[0] == value
+                return value, recorded is not None and recorded[0] == value
 
-        value, is_in_redis = await reads.read(key, read)
-        if is_in_redis and value is not None:
+        value, is_as_in_redis = await reads.read(key, read)
+        if not is_as_in_redis:
+            # Redis has failed. What LiteLLM does then depends on what this request has read before.
+            return await original(*arguments, **named)
+        # Without a value, the counter is in no row of the database, or the database has failed.
+        if value is not None:
             record_spend_counter_value(counter, value)
-            return value
-        # Redis or the database has failed. What LiteLLM does then depends on what this request has read before.
-        return await original(*arguments, **named)
+        return value
 
     return read_counter
 

@@ -3,6 +3,8 @@
 To learn which deployments are in cooldown, LiteLLM looks for a cooldown of every deployment of all models with each
 request: in its memory, and once in a second in Redis, where other workers put theirs. It remembers for a thousand keys
 when it has read them. With more deployments than that, each request reads all of them from Redis.
+
+Its memory has room for 200 cooldowns. What is not read from Redis with each request needs room for all of them.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ def read_cooldowns_in_force(clock: Callable[[], float] = time.monotonic, wall: C
                 for model_id, key, value in in_memory(self.in_memory_cache, last.positions)
                 if (in_force := still_in_force(self, key, value, wall())) is not None
             ]
-        last.begin(model_ids, now + interval(self))
+        _begin_read(last, self, model_ids, now)
         active: list[tuple[str, Any]] = await original(self, model_ids, parent_otel_span)
         return active
 
@@ -69,12 +71,20 @@ def read_cooldowns_in_force(clock: Callable[[], float] = time.monotonic, wall: C
         # A strategy that reads the usage of deployments reads the cooldowns in the same command.
         if usage_selector is None and last.covers(ids, now):
             return
+        was_armed = RoutingPrefetch.armed()
         arm(router, usage_selector, deployments)
-        if RoutingPrefetch.armed():
-            last.begin(ids, now + interval(cooldowns))
+        if RoutingPrefetch.armed() and not was_armed:
+            _begin_read(last, cooldowns, ids, now)
 
     CooldownCache.async_get_active_cooldowns = active_cooldowns
     RoutingPrefetch.arm = staticmethod(arm_if_due)
+
+
+def _begin_read(last: LastRead, cooldowns: Any, ids: list[str], now: float) -> None:
+    """Note that the cooldowns of these deployments are being read, and make room for them in LiteLLM's memory."""
+    memory = cooldowns.in_memory_cache
+    memory.max_size_in_memory = max(memory.max_size_in_memory, len(ids))
+    last.begin(ids, now + interval(cooldowns))
 
 
 def interval(cooldowns: Any) -> float:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", int, float)
 
+# Functions of LiteLLM: the one that looks for tables of prices, and those that convert a value to a number.
+TABLES, NUMBERS = "_get_deployment_tiered_pricing_tables", {"_to_int": int, "_to_float": float}
+
 
 def keep_prices_of_all_deployments() -> None:
     """Make LiteLLM keep the prices of all its deployments, and look for tables of prices once in a second."""
@@ -35,13 +38,13 @@ def keep_prices_of_all_deployments() -> None:
         if prices is not None and prices.cache_parameters()["maxsize"] < deployments:
             setattr(router, cache, lru_cache(2 * deployments)(prices.__wrapped__))
 
+    functions = {
+        TABLES: remembered(getattr(budget_reservation, TABLES), tables),
+        **{name: quick(getattr(budget_reservation, name), kind) for name, kind in NUMBERS.items()},
+    }
     known.when_changed(make_room)
-    budget_reservation._get_deployment_tiered_pricing_tables = remembered(  # noqa: SLF001 - nothing else reads them
-        budget_reservation._get_deployment_tiered_pricing_tables,  # noqa: SLF001
-        tables,
-    )
-    for name, kind in (("_to_int", int), ("_to_float", float)):
-        setattr(budget_reservation, name, quick(getattr(budget_reservation, name), kind))
+    for name, function in functions.items():
+        setattr(budget_reservation, name, function)
 
 
 def quick(original: Callable[[Any], Number | None], kind: type[Number]) -> Callable[[Any], Number | None]:

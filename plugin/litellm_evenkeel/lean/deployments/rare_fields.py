@@ -30,12 +30,11 @@ def look_for_used_fields_only() -> None:
     """Make LiteLLM look for a rare field only while a deployment has it."""
     answers: Remembered[Any] = Remembered()
     router = router_class()
+    default_limit = remembered_limit(auth_utils._get_deployment_default_limit, answers)  # noqa: SLF001 - nothing else reads the limits
+    policy = unless_none_compresses(auto_router_compression.policy_for_model, answers)
     router.when_changed(lambda _: answers.forget())
-    auth_utils._get_deployment_default_limit = remembered_limit(  # noqa: SLF001 - nothing else reads the limits
-        auth_utils._get_deployment_default_limit,  # noqa: SLF001
-        answers,
-    )
-    auto_router_compression.policy_for_model = unless_none_compresses(auto_router_compression.policy_for_model, answers)
+    auth_utils._get_deployment_default_limit = default_limit  # noqa: SLF001
+    auto_router_compression.policy_for_model = policy
     if not router.is_rust:
         _filter_if_any(router, answers)
 

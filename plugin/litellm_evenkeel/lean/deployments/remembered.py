@@ -23,6 +23,7 @@ class Remembered(Generic[Value]):
         self._clock = clock
         self._results: dict[Hashable, tuple[float, Value]] = {}
         self._changes = 0
+        self._next_sweep = 0.0
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return the result for a key, which `make` makes unless it is remembered."""
@@ -33,10 +34,17 @@ class Remembered(Generic[Value]):
         changes, result = self._changes, make()
         # A result that was made from what has changed meanwhile, in another thread, is not kept.
         if changes == self._changes:
-            if len(self._results) >= MOST:
-                self._results.clear()
+            self._make_room(now)
             self._results[key] = now + SECONDS, result
         return result
+
+    def _make_room(self, now: float) -> None:
+        """Remove the results that are too old, once in a second; a list may be large."""
+        if now >= self._next_sweep:
+            self._next_sweep = now + SECONDS
+            self._results = {key: known for key, known in list(self._results.items()) if now < known[0]}
+        if len(self._results) >= MOST:
+            self._results.clear()
 
     def forget(self) -> None:
         """Forget all results: what they are made from has changed."""

@@ -128,10 +128,12 @@ async def test_a_counter_that_another_worker_has_set_is_read_from_redis(redis: R
     assert database.queries == 0
 
 
-async def test_without_a_database_no_request_gets_a_value(redis: Redis, database: Database) -> None:
+async def test_requests_share_the_reads_of_a_counter_that_the_database_lacks(redis: Redis, database: Database) -> None:
+    """Those of tags and end users are in no row, and a database that fails has none."""
     database.is_up = False
     results = await read_all(shared(SpendCounterReseed.coalesced), redis)
-    assert {value for value, _ in results} == {None}
+    assert results == [(None, (None, True))] * REQUESTS
+    assert database.queries <= 2
     assert redis.values == {}
 
 

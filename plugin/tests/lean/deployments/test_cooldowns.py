@@ -65,8 +65,8 @@ def clock_module(clock: Clock) -> Any:
 def with_redis(router: Make, deployment: Make) -> Make:
     """Return a function that makes a router, and its Redis."""
 
-    def make() -> tuple[Any, Redis]:
-        routing, redis = router(*map(deployment, SOME)), Redis()
+    def make(names: list[str] = SOME) -> tuple[Any, Redis]:
+        routing, redis = router(*map(deployment, names)), Redis()
         routing.cache.redis_cache = redis
         return routing, redis
 
@@ -104,6 +104,16 @@ async def test_cooldowns_of_other_workers_are_read_once_in_an_interval(with_redi
     clock.now += interval(routing.cooldown_cache)
     assert [await in_cooldown(routing) for _ in range(3)] == [["5"]] * 3
     assert redis.read == 2 * len(SOME)
+
+
+async def test_cooldowns_of_all_deployments_are_known(with_redis: Make, clock: Clock) -> None:
+    """LiteLLM's memory has room for 200, as LiteLLM reads the others from Redis with each request."""
+    names = [str(number) for number in range(300)]
+    routing, redis = with_redis(names)
+    clock.now = 1000.0
+    value = {"exception_received": "", "status_code": "429", "timestamp": clock.now, "cooldown_time": 30.0}
+    redis.values = {f"{PREFIX}{name}{SUFFIX}": value for name in names}
+    assert [await in_cooldown(routing) for _ in range(2)] == [names, names]
 
 
 async def test_a_new_deployment_is_read_at_once(with_redis: Make, deployment: Make, clock: Clock) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from typing import Any
+
 from litellm_evenkeel.lean.deployments.remembered import MOST, SECONDS, Remembered
 
 
@@ -52,3 +56,14 @@ def test_many_keys_do_not_fill_the_memory() -> None:
     assert results.get(MOST, object) is kept
     made = [number for number in range(MOST) if results.get(number, lambda: None) is None]
     assert len(made) > MOST // 2
+
+
+def test_old_results_are_removed() -> None:
+    """A list of a thousand deployments takes megabytes, and each set of cooldowns gives another list."""
+    clock, kept = Clock(), weakref.WeakSet[Any]()
+    results = Remembered[Any](clock)
+    for number in range(10):
+        kept.add(results.get(number, type("Large", (), {})))
+        clock.now += SECONDS
+    gc.collect()
+    assert len(kept) == 1
