@@ -204,6 +204,9 @@ class Switch(Part):
 
     about: Text = Field(description="The part that is switched off.")
     arm: Name = Field(description="The arm without it.")
+    alone: bool = Field(
+        default=False, description="Whether `arm` is the baseline with this part alone, not the full arm without it."
+    )
 
 
 class Ablation(Part):

@@ -30,6 +30,9 @@ NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
 # A number with a unit in which results are stated.
 RESULT = re.compile(rf"{NUMBER.pattern}(?= ?(?:%|ms\b|us\b|µs|MiB\b|points\b|/s\b))")
 MS = 1e3
+# Words that state the direction of an effect, in the text of an entry or right after it.
+MORE, LESS = frozenset({"more", "higher", "longer"}), frozenset({"less", "lower", "fewer", "shorter"})
+WORD, AFTER = re.compile(r"[a-z]+"), 12
 
 
 class Of(StrEnum):
@@ -91,15 +94,15 @@ def wrong_numbers(root: Path, data_of: Callable[[str], ReportData | None]) -> It
     texts = {name: _text(root / name) for name in numbers.files}
     entries: list[Number] = [*numbers.measured, *numbers.given]
     for entry in entries:
-        if entry.says not in texts.get(entry.file, ""):
+        if not _positions(entry.says, texts.get(entry.file, "")):
             yield f"{entry.file}: does not say {entry.says!r}, of which {FILE} has an entry"
     for measured in numbers.measured:
-        stated = _difference(measured, data_of(measured.investigation))
+        stated = _difference(measured, data_of(measured.investigation), texts.get(measured.file, ""))
         if stated:
             yield f"{measured.file}: {measured.says!r}, but {measured.investigation} says {stated}"
     for name, text in texts.items():
         known = [entry.says for entry in entries if entry.file == name]
-        covered = [match.span() for says in known for match in re.finditer(re.escape(says), text)]
+        covered = [position for says in known for position in _positions(says, text)]
         for match in RESULT.finditer(CODE.sub(lambda code: " " * len(code[0]), text)):
             if not any(begin <= match.start() and match.end() <= end for begin, end in covered):
                 yield f"{name}: {text[max(0, match.start() - 40) : match.end() + 10]!r} has no entry in {FILE}"
@@ -110,7 +113,12 @@ def _text(path: Path) -> str:
     return FENCED.sub("", path.read_text(encoding="utf-8")).replace("\n", " ")
 
 
-def _difference(measured: Measured, data: ReportData | None) -> str:
+def _positions(says: str, text: str) -> list[tuple[int, int]]:
+    """Return where a text says something. "4.8 %" is not a part of "14.8 %"."""
+    return [match.span() for match in re.finditer(rf"(?<![\d.,]){re.escape(says)}(?!\d)", text)]
+
+
+def _difference(measured: Measured, data: ReportData | None, text: str) -> str:
     """Return what the source says if that is something else; empty if it says the same."""
     if data is None:
         return "nothing: it was not measured"
@@ -119,6 +127,8 @@ def _difference(measured: Measured, data: ReportData | None) -> str:
         return f"nothing about {measured.figure} of {measured.arm}"
     if measured.of is Of.EFFECT:
         source = wording.effect(compared)
+        if not _is_directed(measured.says, text, _value(NUMBER.findall(source)[0])):
+            return f"{source}, which is another direction"
     else:
         values = compared.candidate if measured.of is Of.ARM else compared.baseline
         source = wording.amount(compared, values)
@@ -139,6 +149,12 @@ def _compared(measured: Measured, data: ReportData) -> Compared | None:
         ),
         None,
     )
+
+
+def _is_directed(says: str, text: str, effect: float) -> bool:
+    """Return whether the words of a text agree with the sign of an effect."""
+    words = {word for begin, end in _positions(says, text) for word in WORD.findall(text[begin : end + AFTER])}
+    return not (words & LESS if effect > 0 else words & MORE)
 
 
 def _is_same(stated: list[str], source: list[float]) -> bool:

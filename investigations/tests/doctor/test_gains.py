@@ -32,10 +32,14 @@ def test_callbacks_that_would_help_are_named(callbacks: list[str], advised: list
     assert all("reports/" in finding.hint for finding in findings)
 
 
-@pytest.mark.parametrize(("deployments", "told"), [(64, "a hundred clients"), (65, "a thousand accounts")])
-def test_the_gain_with_many_deployments_is_another(deployments: int, told: str) -> None:
-    (finding,) = gains(ProxyConfig({"model_list": [{}] * deployments}), DATABASE)
-    assert told in finding.what
+@pytest.mark.parametrize(
+    ("deployments", "groups", "gain"),
+    [(64, 1, "a hundred clients"), (65, 1, "a thousand accounts"), (65, 65, "five hundred model groups")],
+)
+def test_the_gain_with_many_deployments_is_another(deployments: int, groups: int, gain: str) -> None:
+    models = [{"model_name": str(number % groups)} for number in range(deployments)]
+    (finding,) = gains(ProxyConfig({"model_list": models}), DATABASE)
+    assert gain in finding.what
 
 
 def test_bursts_are_a_matter_of_proxies_with_a_database() -> None:

@@ -56,6 +56,19 @@ def test_a_number_may_be_rounded(tmp_path: Path, data: ReportData, p50: Compared
     assert wrong(tmp_path, data, f"It takes {percent} longer.", measured(percent)) == []
 
 
+def test_another_direction_is_wrong(tmp_path: Path, data: ReportData, p50: Compared) -> None:
+    effect = wording.effect(p50).replace("+", "")
+    (sentence,) = wrong(tmp_path, data, f"It takes {effect} lower.", measured(effect))
+    assert sentence.endswith("which is another direction")
+
+
+def test_a_part_of_a_number_is_none(tmp_path: Path, data: ReportData) -> None:
+    given = '[[given]]\nfile = "README.md"\nsays = "2 ms"\nwhy = "a setting"'
+    missing, uncovered = wrong(tmp_path, data, "It takes 12 ms.", given)
+    assert "does not say '2 ms'" in missing
+    assert "12 ms" in uncovered
+
+
 def test_another_number_is_wrong(tmp_path: Path, data: ReportData) -> None:
     (sentence,) = wrong(tmp_path, data, "It takes 9.9 % [1, 2] longer.", measured("9.9 % [1, 2]"))
     assert sentence.startswith("README.md: '9.9 % [1, 2]', but case says +")

@@ -36,11 +36,14 @@ def ablation(data: ReportData, pictures: Mapping[str, str]) -> str:
         share = wording.share(piece.share.mean, piece.share.low, piece.share.high) if piece.share else "unknown"
         left = _amount(about, piece.left) if piece.left else ""
         rows.append([piece.name, text(piece.about), _amount(about, piece.cost), share, left])
-    method = (
-        f"{attribution.figure}, in its own unit, so that costs add up. A part's cost is what {ablated.full} saves "
-        "without it; what is left is how far the arm without it still stands above the baseline. The rest belongs to "
-        "none of the parts; below zero, two parts share a cost."
-    )
+    if all(switch.alone for switch in ablated.switches.values()):
+        meaning = "what the baseline costs more with it alone. The rest is what parts cost only together."
+    else:
+        meaning = (
+            f"what {ablated.full} saves without it; what is left is how far the arm without it still stands above the "
+            "baseline. The rest belongs to none of the parts; below zero, two parts share a cost."
+        )
+    method = f"{attribution.figure}, in its own unit, so that costs add up. A part's cost is {meaning}"
     parts = [title, paragraph(method + data.invalid_note), table(HEAD, rows, HEAD[2:]), pictures.get("waterfall", "")]
     return "\n\n".join(part for part in parts if part)
 

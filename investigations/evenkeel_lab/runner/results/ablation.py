@@ -40,11 +40,11 @@ class Piece:
     name: str
     about: str
     cost: Amount
-    """The saving of the full arm without it."""
+    """The saving of the full arm without it, or what the baseline costs more with it alone."""
     share: Amount | None
     """The share of the whole cost; `None` if the whole cost may be zero."""
     left: Amount | None
-    """The remaining cost above the baseline without it; `None` for the rest."""
+    """The remaining cost above the baseline without it; `None` for the rest, and if no arm lacks only this part."""
 
 
 @dataclass(frozen=True)
@@ -77,31 +77,31 @@ def attribute(
         }
 
     total = costs(investigation.baseline, ablation.full)
-    saved = {
-        name: {pair: -cost for pair, cost in costs(ablation.full, switch.arm).items()}
+    above = {name: costs(investigation.baseline, switch.arm) for name, switch in ablation.switches.items()}
+    parts = {
+        name: above[name] if switch.alone else {pair: -cost for pair, cost in costs(ablation.full, switch.arm).items()}
         for name, switch in ablation.switches.items()
     }
-    left = {name: costs(investigation.baseline, switch.arm) for name, switch in ablation.switches.items()}
-    if min(map(len, (total, *saved.values(), *left.values()))) < LEAST_PAIRS:
+    if min(map(len, (total, *parts.values(), *above.values()))) < LEAST_PAIRS:
         return None
     pieces = [
         Piece(
             name,
             switch.about,
-            _amount(saved[name].values(), alpha),
-            _share(saved[name], total, alpha),
-            _amount(left[name].values(), alpha),
+            _amount(parts[name].values(), alpha),
+            _share(parts[name], total, alpha),
+            None if switch.alone else _amount(above[name].values(), alpha),
         )
         for name, switch in ablation.switches.items()
     ]
-    return Attribution(figure, _amount(total.values(), alpha), pieces, _rest(total, saved, alpha))
+    return Attribution(figure, _amount(total.values(), alpha), pieces, _rest(total, parts, alpha))
 
 
-def _rest(total: Costs, saved: Mapping[str, Costs], alpha: float) -> Piece | None:
-    common = {pair for pair in total if all(pair in costs for costs in saved.values())}
+def _rest(total: Costs, parts: Mapping[str, Costs], alpha: float) -> Piece | None:
+    common = {pair for pair in total if all(pair in costs for costs in parts.values())}
     if len(common) < LEAST_PAIRS:
         return None
-    rest = {pair: total[pair] - sum(costs[pair] for costs in saved.values()) for pair in common}
+    rest = {pair: total[pair] - sum(costs[pair] for costs in parts.values()) for pair in common}
     return Piece("rest", "what none of them explains", _amount(rest.values(), alpha), _share(rest, total, alpha), None)
 
 

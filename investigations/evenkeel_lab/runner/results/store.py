@@ -44,7 +44,7 @@ WORDS: dict[str, Any] = {
     "expected": True,
     "arms": {"__all__": {"about"}},
     "figures": {"__all__": {"about", "unit", "is_part"}},
-    "ablation": {"switches": {"__all__": {"about"}}},
+    "ablation": {"switches": {"__all__": {"about", "alone"}}},
     # These are computed from the same runs.
     "compare": True,
     "queue": True,

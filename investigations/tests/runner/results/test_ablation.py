@@ -35,9 +35,11 @@ def investigation(**changed: Any) -> Investigation:
     return Investigation.model_validate(told | changed)
 
 
-def found(values: dict[str, float], noise: float = 1.0, limited: tuple[str, ...] = ()) -> Attribution | None:
+def found(
+    values: dict[str, float], noise: float = 1.0, limited: tuple[str, ...] = (), **changed: Any
+) -> Attribution | None:
     source = np.random.default_rng(1)
-    describe_bound = investigation()
+    describe_bound = investigation(**changed)
     done = {
         one.name: [
             Run(arm, 0, 1.0, 100, {"p50": values.get(arm, OFF) + source.normal(0, noise)}, limited=limited)
@@ -68,6 +70,23 @@ def test_what_two_switches_share_is_a_rest_below_zero() -> None:
     assert told is not None
     assert told.rest is not None
     assert told.rest.cost.high < 0
+
+
+def test_parts_may_be_measured_alone_and_the_rest_is_what_they_cost_together() -> None:
+    arms = {"budgets": "no-budgets", "metrics": "no-metrics"}
+    switches = {name: {"about": name, "arm": arm, "alone": True} for name, arm in arms.items()}
+    together = 10.0
+    told = found(
+        {"on": OFF + BUDGETS + METRICS + together, "no-budgets": OFF + BUDGETS, "no-metrics": OFF + METRICS},
+        ablation={"full": "on", "switches": switches},
+    )
+    assert told is not None
+    budgets, metrics = told.pieces
+    assert budgets.cost.low < BUDGETS < budgets.cost.high
+    assert metrics.cost.low < METRICS < metrics.cost.high
+    assert budgets.left is None
+    assert told.rest is not None
+    assert told.rest.cost.low < together < told.rest.cost.high
 
 
 def test_a_cost_that_may_be_none_has_no_shares() -> None:
