@@ -152,9 +152,12 @@ def _compared(measured: Measured, data: ReportData) -> Compared | None:
 
 
 def _is_directed(says: str, text: str, effect: float) -> bool:
-    """Return whether the words of a text agree with the sign of an effect."""
-    words = {word for begin, end in _positions(says, text) for word in WORD.findall(text[begin : end + AFTER])}
-    return not (words & LESS if effect > 0 else words & MORE)
+    """Return whether the first such word at each place of a text agrees with the sign of an effect."""
+    for begin, end in _positions(says, text):
+        words = (word for word in WORD.findall(text[begin : end + AFTER]) if word in MORE | LESS)
+        if next(words, None) in (LESS if effect > 0 else MORE):
+            return False
+    return True
 
 
 def _is_same(stated: list[str], source: list[float]) -> bool:
