@@ -42,7 +42,9 @@ class Remembered(Generic[Value]):
         """Remove the results that are too old, once in a second; a list may be large."""
         if now >= self._next_sweep:
             self._next_sweep = now + SECONDS
-            self._results = {key: known for key, known in list(self._results.items()) if now < known[0]}
+            # In place: another thread may forget all results meanwhile, and none of them may come back.
+            for key in [key for key, known in list(self._results.items()) if now >= known[0]]:
+                self._results.pop(key, None)
         if len(self._results) >= MOST:
             self._results.clear()
 
