@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from evenkeel_load.analysis.summary import Summary, summarise
+from evenkeel_load.analysis.summary import MOST_LAG_MS, Summary, summarise
 from evenkeel_load.errors import LoadConfigError, LoadFailed
 from evenkeel_load.options import OPTIONS, SECRETS
 from evenkeel_load.plan import make_plan
@@ -175,10 +175,12 @@ def run(
     fleet: Fleet,
     tell: Callable[[Progress], None],
     is_there: bool = False,
+    most_lag_ms: float = MOST_LAG_MS,
 ) -> Summary | None:
     """Run a load step by step, and return its summary. The records are kept in any case.
 
-    With `is_there`, the target is not checked first: listing many models is expensive. A master with workers on other
+    With `is_there`, the target is not checked first: listing many models is expensive. Requests that are sent more than
+    `most_lag_ms` after they are due count as late. A master with workers on other
     machines has no records, and returns `None`.
     """
     plans = [
@@ -199,7 +201,7 @@ def run(
         if fleet.master and not any(records.glob(names.PARTS)):
             return None
         merge_claimed(records)
-        return summarise(records)
+        return summarise(records, most_lag_ms)
 
 
 def work(scenario: str, host: str, given: Mapping[str, Any], records: Path, fleet: Fleet) -> None:

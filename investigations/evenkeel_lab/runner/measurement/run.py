@@ -110,7 +110,7 @@ async def measure(
             raise Stopped
 
     async with _watching(target, records) as watched:
-        summary = await asyncio.to_thread(_load, target, wanted, chosen, records, stop_if_asked)
+        summary = await asyncio.to_thread(_load, target, wanted, chosen, records, gates.late_ms, stop_if_asked)
     if target.database_url:
         await asyncio.sleep(SECOND)
     spent = (await CounterSnapshot.after(target)).since(before)
@@ -230,10 +230,22 @@ def _options(target: Target, wanted: Load, seed: int, start_ns: int) -> dict[str
     return chosen
 
 
-def _load(target: Target, wanted: Load, chosen: dict[str, Any], records: Path, tell: Any) -> Summary:
+def _load(
+    target: Target, wanted: Load, chosen: dict[str, Any], records: Path, late_ms: float, tell: Any
+) -> Summary:
     users = (wanted.users,)
     try:
-        summary = load(wanted.scenario, target.url, users, chosen, records, fleet=Fleet(), tell=tell, is_there=True)
+        summary = load(
+            wanted.scenario,
+            target.url,
+            users,
+            chosen,
+            records,
+            fleet=Fleet(),
+            tell=tell,
+            is_there=True,
+            most_lag_ms=late_ms,
+        )
     except LoadError as error:
         raise RigFailure(f"The load on {target.name} failed: {error.what}", hint=error.hint) from error
     assert summary is not None

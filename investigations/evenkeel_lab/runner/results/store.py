@@ -23,6 +23,7 @@ from pydantic import BaseModel, RootModel, model_validator
 from evenkeel_lab.atomic_files import parse_json, read_text, replace_text
 from evenkeel_lab.errors import RigFailure, WrongUse
 from evenkeel_lab.investigation_spec import Investigation
+from evenkeel_lab.investigation_spec.investigation import Gates
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.provenance import Provenance
 from evenkeel_lab.runner.schedule import arms_of
@@ -89,7 +90,9 @@ class WarmUpDocument(RootModel[dict[str, WarmUpOfProcess]]):
 
 def digest(investigation: Investigation) -> str:
     """Return a digest of everything in an investigation that affects its measurements."""
-    fields = investigation.model_dump_json(exclude=WORDS)
+    # Sessions from before this field had its default.
+    unknown_before: dict[str, Any] = {"gates": {"late_ms"}} if investigation.gates.late_ms == Gates().late_ms else {}
+    fields = investigation.model_dump_json(exclude=WORDS | unknown_before)
     return hashlib.sha256(fields.encode()).hexdigest()[:DIGITS]
 
 
