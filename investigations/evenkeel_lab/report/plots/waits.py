@@ -31,9 +31,10 @@ def waits(traces: Traces, baseline: str) -> Figure:
             axes.fill_between(edges, below, below + seconds, step="post", color=colour, label=part, linewidth=0)
             below += seconds
         axes.set_xlim(edges[0], edges[-1])
-        axes.set_ylim(0)
         axes.set_title(named(arm, baseline))
         axes.set_ylabel("seconds")
+    # After all panels are drawn: a limit ends the scaling of the axis that they share.
+    panels[0].set_ylim(0)
     panels[-1].set_xlabel("request, in the order of arrival")
     drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
     headline(drawn, "What the first requests waited for")
