@@ -87,14 +87,15 @@ LIVES = {
     "expired": Life(0, {"duration": "1s"}, after=3),
 }
 BURSTS = {
-    "a budget": Life(3, {"max_budget": 9.5}, after=30, is_burst=True),
-    "a budget of a team": Life(3, team={"max_budget": 9.5}, after=30, is_burst=True),
-    "a used-up budget": Life(5, BUDGET, after=30, is_burst=True),
+    "a burst on a budget": Life(3, {"max_budget": 9.5}, after=30, is_burst=True),
+    "a burst on a budget of a team": Life(3, team={"max_budget": 9.5}, after=30, is_burst=True),
+    "a burst on a used-up budget": Life(5, BUDGET, after=30, is_burst=True),
 }
 # Redis loses the counters meanwhile, and the requests of the burst read them from the database.
 LOST = 65.0
 AFTER_LOSS = {f"{name}, lost": replace(life, pause=LOST) for name, life in BURSTS.items()}
 ALL_LIVES = {**LIVES, **BURSTS, **AFTER_LOSS}
+assert len(ALL_LIVES) == len(LIVES) + len(BURSTS) + len(AFTER_LOSS), "two lives have the same name"
 REQUESTS = sum(life.before + life.after for life in LIVES.values())
 
 
