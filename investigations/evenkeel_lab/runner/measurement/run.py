@@ -230,9 +230,7 @@ def _options(target: Target, wanted: Load, seed: int, start_ns: int) -> dict[str
     return chosen
 
 
-def _load(
-    target: Target, wanted: Load, chosen: dict[str, Any], records: Path, late_ms: float, tell: Any
-) -> Summary:
+def _load(target: Target, wanted: Load, chosen: dict[str, Any], records: Path, late_ms: float, tell: Any) -> Summary:
     users = (wanted.users,)
     try:
         summary = load(
