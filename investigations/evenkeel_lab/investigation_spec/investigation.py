@@ -180,7 +180,8 @@ class Gates(Part):
     mock: float = Field(0.85, gt=0, le=1, description="The share of a core that each worker of the mock may use.")
     late_ms: PositiveFloat = Field(
         10.0,
-        description="Milliseconds after which a request of an open load counts as sent late. Of a run, 1 % may.",
+        description="Milliseconds after which a request of an open load counts as sent late. In a run, 1 % of the "
+        "requests may be late.",
     )
     invalid: float = Field(0.2, ge=0, lt=1, description="The share of pairs that may be invalid before the session is.")
 
