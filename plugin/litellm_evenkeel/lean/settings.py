@@ -8,8 +8,6 @@ from litellm_evenkeel.settings_schema.types import SettingsModel, Switch
 class LeanSettings(SettingsModel):
     """Settings of the `lean` callback, `evenkeel.lean`: its changes to LiteLLM, each of which can be switched off."""
 
-    connections: Switch = True
-    """Whether the workers accept up to 32 new connections in each turn of the event loop."""
     registries: Switch = True
     """Whether requests that wait for the same list of restricted entities get it at the same time."""
     spend_counters: Switch = True

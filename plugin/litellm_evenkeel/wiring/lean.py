@@ -29,9 +29,6 @@ class Change(NamedTuple):
 
 
 CHANGES = {
-    "connections": Change(
-        "litellm_evenkeel.lean.bursts.connections", "accept_connections_together", is_of_database=False
-    ),
     "registries": Change("litellm_evenkeel.lean.bursts.registries", "share_registry_loads"),
     "spend_counters": Change("litellm_evenkeel.lean.bursts.spend_counters", "share_spend_counter_reads"),
     "savings": Change("litellm_evenkeel.lean.savings", "compute_savings_once"),
@@ -67,8 +64,11 @@ def lean() -> CustomLogger:
     has_database = _has_database(config)
     made = []
     for name, change in CHANGES.items():
-        # Without a database, the import of its client would only take time and memory.
-        if not getattr(own, name) or (change.is_of_database and not has_database):
+        if not getattr(own, name):
+            continue
+        if change.is_of_database and not has_database:
+            # The import of its client would only take time and memory.
+            LOG.debug("evenkeel: %s.lean.%s has no effect without a database", SECTION, name)
             continue
         try:
             getattr(import_module(change.module), change.function)()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import litellm
 import pytest
-import uvicorn
 from litellm._service_logger import ServiceLogging
 from litellm.caching import redis_batch, redis_cache
 from litellm.proxy import utils
@@ -58,7 +57,6 @@ def start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
     hook = ServiceLogging.async_service_success_hook
     monkeypatch.setattr(ServiceLogging, "async_service_success_hook", hook)
     monkeypatch.setitem(sys.modules, OTEL, ModuleType(OTEL))
-    monkeypatch.setattr(uvicorn.Server, "main_loop", uvicorn.Server.main_loop)
     monkeypatch.delenv("DATABASE_URL", raising=False)
 
     def run(database: str = "postgres://h/d", **switches: bool) -> str:
@@ -76,14 +74,14 @@ def start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
 
 def test_all_changes_are_made(start: Callable[..., str]) -> None:
     stock = SpendCounterReseed.coalesced
-    assert start() == f"evenkeel: lean: connections, registries, spend_counters, savings, routes, {WITH_PRICES}"
+    assert start() == f"evenkeel: lean: registries, spend_counters, savings, routes, {WITH_PRICES}"
     assert SpendCounterReseed.coalesced is not stock
 
 
 def test_a_change_can_be_switched_off(start: Callable[..., str]) -> None:
     stock = SpendCounterReseed.coalesced
     log = start(spend_counters=False, routes=False)
-    assert log == f"evenkeel: lean: connections, registries, savings, {WITH_PRICES}"
+    assert log == f"evenkeel: lean: registries, savings, {WITH_PRICES}"
     assert SpendCounterReseed.coalesced is stock
 
 
@@ -93,7 +91,7 @@ def test_a_change_for_which_litellm_has_no_code_leaves_the_others(
     monkeypatch.delattr(auth_checks, "_load_bounded_registry")
     warning, made = start().splitlines()
     assert warning.startswith("evenkeel: evenkeel.lean.registries has no effect with this LiteLLM: ")
-    assert made == f"evenkeel: lean: connections, spend_counters, savings, routes, {WITH_PRICES}"
+    assert made == f"evenkeel: lean: spend_counters, savings, routes, {WITH_PRICES}"
 
 
 def test_a_change_is_made_whole_or_not_at_all(start: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +102,6 @@ def test_a_change_is_made_whole_or_not_at_all(start: Callable[..., str], monkeyp
 
 
 def test_without_a_database_its_code_does_not_change(start: Callable[..., str]) -> None:
-    assert start(database="") == f"evenkeel: lean: connections, routes, {OF_DEPLOYMENTS}"
-    log = start(database="", **dict.fromkeys(["connections", "routes", *OF_DEPLOYMENTS.split(", ")], False))
+    assert start(database="") == f"evenkeel: lean: routes, {OF_DEPLOYMENTS}"
+    log = start(database="", **dict.fromkeys(["routes", *OF_DEPLOYMENTS.split(", ")], False))
     assert log.endswith("evenkeel: lean: no change is made")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from litellm.proxy.auth import auth_checks
 
 from litellm_evenkeel.lean.bursts.shared_reads import SharedReads
+from litellm_evenkeel.lean.parameters import require_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -27,6 +28,7 @@ def share_registry_loads() -> None:
 
 def shared(original: LoadRegistry) -> LoadRegistry:
     """Return a function that calls `original` once for all requests that find no registry in the cache."""
+    require_parameters(original, "cache_key", "overflow_sentinel", "user_api_key_cache")
     loads: SharedReads[Registry] = SharedReads()
 
     async def load_registry(

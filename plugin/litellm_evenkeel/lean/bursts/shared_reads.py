@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import Context
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -31,22 +32,21 @@ class SharedReads(Generic[Value]):
         task = self._next.get(key)
         if task is None:
             task = self._next[key] = asyncio.create_task(self._run(key, read), context=Context())
-            task.add_done_callback(_retrieve)
+            task.add_done_callback(partial(self._end, key))
         return await asyncio.shield(task)
 
     async def _run(self, key: Hashable, read: Callable[[], Awaitable[Value]]) -> Value:
         """Read once the running read of the key has ended."""
         if running := self._running.get(key):
             await asyncio.wait([running])
-        task = self._running[key] = self._next.pop(key)
-        try:
-            return await read()
-        finally:
-            if self._running.get(key) is task:
-                del self._running[key]
+        self._running[key] = self._next.pop(key)
+        return await read()
 
-
-def _retrieve(task: asyncio.Task[Value]) -> None:
-    """Mark an exception as retrieved: the callers that wait for it may all have been cancelled."""
-    if not task.cancelled():
-        task.exception()
+    def _end(self, key: Hashable, task: asyncio.Task[Value]) -> None:
+        """Forget a read that has ended, also one that was cancelled before it began."""
+        for tasks in (self._running, self._next):
+            if tasks.get(key) is task:
+                del tasks[key]
+        if not task.cancelled():
+            # It counts as retrieved: the callers that wait for it may all have been cancelled.
+            task.exception()

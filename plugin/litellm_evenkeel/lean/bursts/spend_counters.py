@@ -19,22 +19,34 @@ from litellm.proxy.spend_tracking.spend_counter_batch import (
 )
 
 from litellm_evenkeel.lean.bursts.shared_reads import SharedReads
+from litellm_evenkeel.lean.parameters import require_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     ReadCounter = Callable[..., Awaitable[float | None]]
 
+# Names of the parameter that has the counters, since LiteLLM 1.109 and before.
+STORE, CACHE = "spend_counter_store", "spend_counter_cache"
+# Counters of these kinds are in a row of the database. Without a value of one, the database has failed.
+OF_ROWS = tuple(f"spend:{kind}:" for kind in ("key", "team", "team_member", "user", "org", "project"))
+
 
 def share_spend_counter_reads() -> None:
     """Make the requests of this process share their reads of lost spend counters."""
-    SpendCounterReseed.coalesced = staticmethod(shared(SpendCounterReseed.coalesced))
-    SpendCounterReseed.coalesced_window = staticmethod(shared(SpendCounterReseed.coalesced_window))
+    names = ("coalesced", "coalesced_window")
+    functions = [shared(getattr(SpendCounterReseed, name)) for name in names]
+    for name, function in zip(names, functions, strict=True):
+        setattr(SpendCounterReseed, name, staticmethod(function))
 
 
 def shared(original: ReadCounter) -> ReadCounter:
-    """Return a function that calls `original` once for all concurrent calls with equal arguments."""
+    """Return a function that calls `original` once for all concurrent calls with equal arguments.
+
+    Failures are not shared: a call without a result of the shared one calls `original` itself.
+    """
     signature = inspect.signature(original)
+    require_parameters(original, "counter_key", STORE if STORE in signature.parameters else CACHE)
     reads: SharedReads[tuple[float | None, bool]] = SharedReads()
 
     async def read_counter(*arguments: Any, **named: Any) -> float | None:
@@ -55,11 +67,13 @@ def shared(original: ReadCounter) -> ReadCounter:
                 recorded = await read_batched_spend_counter(counter)
                 return value, recorded is not None and recorded[0] == value
 
-        value, is_as_in_redis = await reads.read(key, read)
-        if not is_as_in_redis:
-            # Redis has failed. What LiteLLM does then depends on what this request has read before.
+        try:
+            value, is_as_in_redis = await reads.read(key, read)
+        except Exception:  # noqa: BLE001 - the call below raises what this request should get
+            value, is_as_in_redis = None, False
+        # Redis or the database has failed. What LiteLLM does then depends on what this request has read before.
+        if not is_as_in_redis or (value is None and counter.startswith(OF_ROWS)):
             return await original(*arguments, **named)
-        # Without a value, the counter is in no row of the database, or the database has failed.
         if value is not None:
             record_spend_counter_value(counter, value)
         return value
@@ -69,8 +83,7 @@ def shared(original: ReadCounter) -> ReadCounter:
 
 def redis_of(arguments: Mapping[str, Any]) -> Any:
     """Return what LiteLLM reads counters in Redis with; `None` without Redis."""
-    # LiteLLM since 1.109.
-    store = arguments.get("spend_counter_store")
+    store = arguments.get(STORE)
     if store is not None:
         return store if store.has_redis else None
-    return arguments["spend_counter_cache"].redis_cache
+    return arguments[CACHE].redis_cache

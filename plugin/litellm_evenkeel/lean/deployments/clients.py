@@ -19,10 +19,10 @@ CLIENTS_OF_A_DEPLOYMENT, SHARED_CLIENTS = 2, 200
 
 def keep_clients_of_all_deployments() -> None:
     """Make LiteLLM keep the clients of all its deployments."""
-    known, clients = router_class(), litellm.in_memory_llm_clients_cache
+    routers, clients = router_class(), litellm.in_memory_llm_clients_cache
 
     def make_room(router: Any) -> None:
-        room = SHARED_CLIENTS + CLIENTS_OF_A_DEPLOYMENT * len(known.deployments(router))
+        room = SHARED_CLIENTS + CLIENTS_OF_A_DEPLOYMENT * len(routers.deployments(router))
         clients.max_size_in_memory = max(clients.max_size_in_memory, room)
 
-    known.when_changed(make_room)
+    routers.when_changed(make_room)

@@ -30,13 +30,13 @@ def remembered(original: Callable[..., Any], infos: Remembered[Any]) -> Callable
 
     @wraps(original)
     def model_info(self: Any, deployment: Any, received_model_name: str, *by_id: Any, **named: Any) -> Any:
-        known = None
+        model_id = None
         if deployment is not None and not by_id and not named:
-            known = (deployment.get("model_info") or {}).get("id")
-        if known is None:
+            model_id = (deployment.get("model_info") or {}).get("id")
+        if model_id is None:
             return original(self, deployment, received_model_name, *by_id, **named)
         info = infos.get(
-            (id(self), known, received_model_name), lambda: original(self, deployment, received_model_name)
+            (id(self), model_id, received_model_name), lambda: original(self, deployment, received_model_name)
         )
         return info.copy() if isinstance(info, dict) else info
 

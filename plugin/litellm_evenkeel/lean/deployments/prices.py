@@ -15,6 +15,7 @@ from litellm.proxy.spend_tracking import budget_reservation
 
 from litellm_evenkeel.lean.deployments.remembered import Remembered
 from litellm_evenkeel.lean.deployments.router_class import router_class
+from litellm_evenkeel.lean.parameters import require_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,12 +30,12 @@ TABLES, NUMBERS = "_get_deployment_tiered_pricing_tables", {"_to_int": int, "_to
 
 def keep_prices_of_all_deployments() -> None:
     """Make LiteLLM keep the prices of all its deployments, and look for tables of prices once in a second."""
-    known, tables = router_class(), Remembered[Any]()
-    cache = f"{known.prefix}cached_deployment_model_info"
+    routers, tables = router_class(), Remembered[Any]()
+    cache = f"{routers.prefix}cached_deployment_model_info"
 
     def make_room(router: Any) -> None:
         tables.forget()
-        prices, deployments = getattr(router, cache, None), len(known.deployments(router))
+        prices, deployments = getattr(router, cache, None), len(routers.deployments(router))
         if prices is not None and prices.cache_parameters()["maxsize"] < deployments:
             setattr(router, cache, lru_cache(2 * deployments)(prices.__wrapped__))
 
@@ -42,7 +43,7 @@ def keep_prices_of_all_deployments() -> None:
         TABLES: remembered(getattr(budget_reservation, TABLES), tables),
         **{name: quick(getattr(budget_reservation, name), kind) for name, kind in NUMBERS.items()},
     }
-    known.when_changed(make_room)
+    routers.when_changed(make_room)
     for name, function in functions.items():
         setattr(budget_reservation, name, function)
 
@@ -61,10 +62,11 @@ def quick(original: Callable[[Any], Number | None], kind: type[Number]) -> Calla
 
 def remembered(original: Tables, tables: Remembered[Any]) -> Tables:
     """Return a function that remembers the tables of prices of a model."""
+    require_parameters(original, "model", "llm_router")
 
     @wraps(original)
     def pricing_tables(model: str, llm_router: Any) -> Sequence[Any]:
-        known_tables: Sequence[Any] = tables.get((id(llm_router), model), lambda: original(model, llm_router))
-        return known_tables
+        of_model: Sequence[Any] = tables.get((id(llm_router), model), lambda: original(model, llm_router))
+        return of_model
 
     return pricing_tables

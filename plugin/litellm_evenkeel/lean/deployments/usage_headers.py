@@ -11,6 +11,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.lean.deployments.router_class import router_class
+from litellm_evenkeel.lean.parameters import require_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -34,23 +35,24 @@ def shared(original: RemainingUsage, model_list: str, clock: Callable[[], float]
 
     `model_list` is the name of the method that returns a group's deployments.
     """
+    require_parameters(original, "model_group")
     # The groups that exist are few: those of unknown names have no deployments, and are not large.
-    known: dict[tuple[int, str], tuple[float, Mapping[str, int]]] = {}
+    usages: dict[tuple[int, str], tuple[float, Mapping[str, int]]] = {}
 
     @wraps(original)
     async def remaining_usage(self: Any, model_group: str) -> Mapping[str, int]:
         now, key = clock(), (id(self), model_group)
-        due_at, usage = known.get(key, (0.0, {}))
+        due_at, usage = usages.get(key, (0.0, {}))
         if now < due_at:
             return dict(usage)
-        if key in known:
-            # Meanwhile, the others get what is known.
-            known[key] = now + SECONDS, usage
+        if key in usages:
+            # Meanwhile, the others get the last one.
+            usages[key] = now + SECONDS, usage
         usage = await original(self, model_group)
         if len(getattr(self, model_list)(model_name=model_group) or ()) > LARGE_GROUP:
-            known[key] = now + SECONDS, dict(usage)
+            usages[key] = now + SECONDS, dict(usage)
         else:
-            known.pop(key, None)
+            usages.pop(key, None)
         return usage
 
     return remaining_usage

@@ -81,6 +81,17 @@ async def test_all_callers_get_the_error_and_later_ones_read_again() -> None:
     assert await reads.read("a", value.read) == 0
 
 
+async def test_a_read_that_was_cancelled_is_forgotten() -> None:
+    value, reads = Value(), SharedReads[int]()
+    before = asyncio.all_tasks()
+    call = asyncio.create_task(reads.read("a", value.read))
+    await asyncio.sleep(0)
+    for task in asyncio.all_tasks() - before - {call}:
+        task.cancel()
+    await asyncio.wait([call])
+    assert await reads.read("a", value.read) == 0
+
+
 async def test_a_read_after_all_callers_left_logs_no_error(caplog: pytest.LogCaptureFixture) -> None:
     value, reads = Value(), SharedReads[int]()
     value.is_broken = True

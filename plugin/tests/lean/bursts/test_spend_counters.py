@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 COUNTER = "spend:key:a"
+OF_NO_ROW = "spend:tag:a"
 SPENT = 2.5
 REQUESTS = 100
 
@@ -24,7 +25,7 @@ class Redis:
 
     def __init__(self) -> None:
         self.values: dict[str, float] = {}
-        self.is_up = True
+        self.is_up, self.failing_writes = True, 0
 
     async def async_get_cache(self, key: str) -> float | None:
         await self._answer()
@@ -36,6 +37,9 @@ class Redis:
 
     async def async_set_cache(self, key: str, value: float, *, nx: bool) -> bool:
         await self._answer()
+        if self.failing_writes:
+            self.failing_writes -= 1
+            raise ConnectionError("the write has failed")
         is_new = key not in self.values
         if is_new or not nx:
             self.values[key] = value
@@ -68,15 +72,15 @@ class Cache:
 
 
 class Database:
-    """A database that counts its queries, and does not answer while it is down."""
+    """A database that counts its queries. The first ones may fail."""
 
     def __init__(self) -> None:
-        self.queries, self.is_up = 0, True
+        self.queries = self.failing = 0
 
-    async def spend(self, _client: object, _counter: str) -> float | None:
+    async def spend(self, _client: object, counter: str) -> float | None:
         self.queries += 1
         await asyncio.sleep(0.001)
-        return SPENT if self.is_up else None
+        return SPENT if self.queries > self.failing and counter != OF_NO_ROW else None
 
 
 @pytest.fixture
@@ -91,18 +95,20 @@ def redis() -> Redis:
     return Redis()
 
 
-async def read_all(function: Callable[..., Awaitable[float | None]], redis: Redis) -> list[tuple[float | None, Any]]:
-    """Return what each of many requests at once reads, and what it has for the counter afterwards."""
+async def read_all(
+    function: Callable[..., Awaitable[float | None]], redis: Redis, counter: str = COUNTER, **named: Any
+) -> list[Any]:
+    """Return what each of many requests at once reads, and what it has for the counter afterwards; or its error."""
     cache = Cache(redis)
 
     async def request() -> tuple[float | None, Any]:
-        with spend_counter_batch_scope(redis, frozenset({COUNTER})):
+        with spend_counter_batch_scope(redis, frozenset({counter})):
             # As at admission: the request has found that Redis lacks the counter.
-            await read_batched_spend_counter(COUNTER)
-            value = await function(prisma_client=None, spend_counter_cache=cache, counter_key=COUNTER)
-            return value, await read_batched_spend_counter(COUNTER)
+            await read_batched_spend_counter(counter)
+            value = await function(prisma_client=None, spend_counter_cache=cache, counter_key=counter, **named)
+            return value, await read_batched_spend_counter(counter)
 
-    return await asyncio.gather(*(request() for _ in range(REQUESTS)))
+    return await asyncio.gather(*(request() for _ in range(REQUESTS)), return_exceptions=True)
 
 
 async def test_stock_queries_the_database_for_each_request(redis: Redis, database: Database) -> None:
@@ -129,12 +135,35 @@ async def test_a_counter_that_another_worker_has_set_is_read_from_redis(redis: R
 
 
 async def test_requests_share_the_reads_of_a_counter_that_the_database_lacks(redis: Redis, database: Database) -> None:
-    """Those of tags and end users are in no row, and a database that fails has none."""
-    database.is_up = False
-    results = await read_all(shared(SpendCounterReseed.coalesced), redis)
+    """Those of tags and end users are in no row."""
+    results = await read_all(shared(SpendCounterReseed.coalesced), redis, OF_NO_ROW)
     assert results == [(None, (None, True))] * REQUESTS
     assert database.queries <= 2
     assert redis.values == {}
+
+
+async def test_requests_do_not_share_a_failure_of_the_database(redis: Redis, database: Database) -> None:
+    """LiteLLM adds the spend that it remembers for each request that gets no value."""
+    database.failing = 2
+    results = await read_all(shared(SpendCounterReseed.coalesced), redis)
+    assert [value for value, _ in results].count(None) <= 2
+    assert redis.values == {COUNTER: SPENT}
+
+
+async def test_requests_do_not_share_a_failed_write(redis: Redis, database: Database) -> None:
+    """A request whose counter cannot be initialized does not reserve its costs."""
+    redis.failing_writes = 1
+    results = await read_all(shared(SpendCounterReseed.coalesced), redis, require_cache_warm=True)
+    assert results == [(SPENT, (SPENT, True))] * REQUESTS
+    assert database.queries
+
+
+def test_a_function_without_a_known_parameter_cannot_be_shared() -> None:
+    async def renamed(*, counters: object, counter_key: str) -> float | None:
+        raise NotImplementedError
+
+    with pytest.raises(ImportError, match="has no parameter spend_counter_cache"):
+        shared(renamed)
 
 
 async def test_a_value_that_a_request_has_read_is_not_read_again(redis: Redis, database: Database) -> None:

@@ -23,7 +23,7 @@ class Router:
     def get_model_list(self, *, model_name: str) -> list[str]:
         return [model_name] * self._deployments
 
-    async def remaining(self, _group: str) -> dict[str, int]:
+    async def remaining(self, model_group: str) -> dict[str, int]:
         self.asked += 1
         return {"x-ratelimit-remaining-requests": 100 - self.asked}
 
