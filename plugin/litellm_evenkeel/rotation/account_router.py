@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.quota_sharing.coordinator import QuotaCoordinator
     from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
     from litellm_evenkeel.rotation.settings import RotationSettings
+    from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
 NO_USAGE = Usage(0.0, 0.0, 0.0)
 # The length of LiteLLM's hash of a client's key. A value of another length is a key that is not hashed yet.
@@ -104,7 +105,9 @@ class AccountRouter:
             client=_client_of(kwargs),
         )
         preference = await self.affinity.prefer(cached.candidates, request, kwargs, messages)
-        admission = await self.admission.acquire(cached, deployments, preference.request, attempts.waited)
+        admission = await self.admission.acquire(
+            cached, deployments, preference.request, attempts.waited, _used_attempts_of(kwargs)
+        )
         attempts.waited += admission.waited
         pick = admission.outcome
         if isinstance(pick, NoCapacity):
@@ -116,11 +119,16 @@ class AccountRouter:
         self._observer.on_pick(pick, time.perf_counter() - began)
         return pick
 
-    def on_failure(self, deployment: str, failure: Failure, headers: object, wall: float) -> None:
-        """Record that the current task's attempt at `deployment` failed. `wall` is the Unix time."""
+    def on_failure(self, deployment: str, failure: Failure, headers: object, wall: float) -> DeploymentState | None:
+        """Record that the current task's attempt at `deployment` failed. `wall` is the Unix time.
+
+        Return the deployment, or `None` if the attempt is unknown.
+        """
         attempt = self.attempts.failed(deployment)
-        if attempt is not None:
-            self._record_failure(attempt, failure, headers, wall)
+        if attempt is None:
+            return None
+        self._record_failure(attempt, failure, headers, wall)
+        return attempt.pick.deployment
 
     def on_stream_end(self, client_request: ClientRequest, deployment: str | None, usage: ResponseUsage) -> None:
         """Record the end of a stream. Other responses are recorded before their event."""
@@ -181,6 +189,17 @@ class AccountRouter:
 
     def _on_capacity(self, candidates: CandidateSet) -> None:
         self.admission.queue.wake(candidates)
+
+
+def _used_attempts_of(request: Mapping[str, Any]) -> float:
+    """Return the share of its retries that a request has used, as LiteLLM counts them; 0 if it has none."""
+    for name in ("litellm_metadata", "metadata"):
+        metadata = request.get(name)
+        if metadata and isinstance(metadata, dict):
+            used, allowed = metadata.get("attempted_retries"), metadata.get("max_retries")
+            if isinstance(used, int) and isinstance(allowed, int) and allowed > 0:
+                return min(used / allowed, 1.0)
+    return 0.0
 
 
 def _client_of(request: Mapping[str, Any]) -> str:

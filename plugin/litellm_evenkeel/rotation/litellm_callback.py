@@ -12,9 +12,11 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
 import litellm
 from litellm.integrations.custom_logger import CustomLogger
+from litellm.litellm_core_utils.llm_response_utils.get_headers import get_response_headers
 
 from litellm_evenkeel.litellm_router import disable_cooldowns, running_router
 from litellm_evenkeel.providers import response_usage
@@ -30,9 +32,12 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.account_router import AccountRouter
     from litellm_evenkeel.rotation.pool.candidate_cache import CachedCandidates
     from litellm_evenkeel.rotation.settings import RotationSettings
+    from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
     from litellm_evenkeel.support.error_log import ErrorReporter
 
 MAX_RETRY_AFTER_SECONDS = 86_400
+# Status codes with which a provider refuses a request that it would accept later.
+REJECTED_STATUSES = frozenset({429, 503, 529})
 
 
 def retry_after(no_capacity: NoCapacity) -> int:
@@ -82,6 +87,7 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
         self.settings, self.router, self._errors = settings, router, errors
         self._start = start
         self._tasks: set[asyncio.Task[None]] = set()
+        self._rejected: WeakKeyDictionary[Exception, DeploymentState] = WeakKeyDictionary()
         self._litellm_router: Any = None
         self._has_started = False
         self._start_once()
@@ -123,9 +129,29 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
         del call_type
         try:
             info = request_data.get("model_info") or {}
-            self.router.on_failure(str(info.get("id") or ""), *_classify(exception))
+            deployment = self.router.on_failure(str(info.get("id") or ""), *_classify(exception))
+            if deployment is not None and getattr(exception, "status_code", None) in REJECTED_STATUSES:
+                # If no attempt follows, this exception is the one that the client sees.
+                self._rejected[exception] = deployment
         except Exception as error:  # noqa: BLE001
             self._errors.report("learning from a failure", error)
+
+    async def async_post_call_failure_hook(
+        self,
+        request_data: Mapping[str, Any],
+        original_exception: Exception,
+        user_api_key_dict: Any,
+        traceback_str: str | None = None,
+    ) -> None:
+        """Add `retry-after` to a provider's rejection that a client sees: LiteLLM does not pass such headers on."""
+        del request_data, user_api_key_dict, traceback_str
+        try:
+            deployment = self._rejected.pop(original_exception, None)
+            if deployment is not None:
+                seconds = retry_after(NoCapacity(self.router.pool.available_in(deployment), None))
+                add_retry_after(original_exception, seconds)
+        except Exception as error:  # noqa: BLE001
+            self._errors.report("adding a retry-after", error)
 
     async def async_log_success_event(
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
@@ -260,6 +286,16 @@ def _rejection(model: str, no_capacity: NoCapacity) -> Exception:
         # LiteLLM sends these headers to the client.
         error.headers = {"retry-after": str(retry_after(no_capacity))}  # type: ignore[attr-defined]
     return error
+
+
+def add_retry_after(error: Exception, seconds: int) -> None:
+    """Add a retry-after to the headers that LiteLLM sends with an error, unless it has one."""
+    headers = getattr(error, "headers", None)
+    if not headers:
+        provider = getattr(getattr(error, "response", None), "headers", None)
+        headers = get_response_headers(dict(provider)) if provider else {}
+    if not any(str(name).lower() == "retry-after" for name in headers):
+        error.headers = {**headers, "retry-after": str(seconds)}  # type: ignore[attr-defined]
 
 
 def _classify(exception: Exception) -> tuple[Failure, Mapping[str, Any] | None, float]:

@@ -18,6 +18,7 @@ from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.observer import Observer
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick, PickReason
 from litellm_evenkeel.rotation.settings import RotationSettings
+from litellm_evenkeel.rotation.state.cooldown import ESTIMATE_PROBE_PAUSE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -211,6 +212,7 @@ async def test_who_may_wait_lets_one_go_first_where_only_guesses_hold_all(world:
         return ANSWER
 
     await rig.request(fail)
+    world.now += ESTIMATE_PROBE_PAUSE
     tasks = [asyncio.create_task(rig.request(then)) for _ in range(3)]
     for _ in range(10):
         await asyncio.sleep(0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenkeel_lab.bench.failover.outage import bench_outage
 from evenkeel_lab.bench.failover.overload import bench_overload
 from evenkeel_lab.bench.failover.timeline import bench_timeline
 from evenkeel_lab.bench.failover.workers import bench_workers
@@ -23,6 +24,7 @@ PARTS: dict[str, Callable[[Steps, str], Awaitable[list[Metric]]]] = {
     "timeline": bench_timeline,
     "overload": bench_overload,
     "workers": bench_workers,
+    "outage": bench_outage,
 }
 """All there are, by name."""
 

@@ -16,7 +16,7 @@ from evenkeel_lab.bench.failover.journal import Entry, read
 from evenkeel_lab.errors import RigFailure, ScheduleMissed
 from evenkeel_lab.stack.http_client import client
 from evenkeel_lab.stack.litellm.accounts import Account, mock_settings
-from evenkeel_lab.stack.litellm.config import MODEL, ProxySpec, Rotation
+from evenkeel_lab.stack.litellm.config import MODEL, ProxySpec, Rotation, merged
 from evenkeel_lab.stack.sample_requests import ask
 from evenkeel_lab.stack.stack import Options
 from evenkeel_load.analysis.summary import summarise
@@ -29,7 +29,7 @@ from evenkeel_load.run import Fleet, Progress, run as load
 from evenkeel_load.scenario import SCENARIOS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
     from evenkeel_lab.bench.failover.profile import Trouble
@@ -85,14 +85,17 @@ class Drill:
     troubles: tuple[Trouble, ...] = ()
     weights: tuple[float, ...] = (1.0,)
     """Relative demand of each client's key."""
+    seed: int = SEED
 
     def options(self) -> Options:
         """Return the options of its stack."""
-        settings = {"seed": SEED, "latency": LATENCY, **mock_settings((*self.accounts, WARM_UP))}
+        settings = {"seed": self.seed, "latency": LATENCY, **mock_settings((*self.accounts, WARM_UP))}
         return Options(mock_settings=settings)
 
-    def subject(self, arm: str, version: str, workers: int = 1) -> ProxySpec:
-        """Return the specification of an arm's proxy."""
+    def subject(
+        self, arm: str, version: str, workers: int = 1, own_settings: Mapping[str, Any] | None = None
+    ) -> ProxySpec:
+        """Return the specification of an arm's proxy. `own_settings` override those that all arms have."""
         settings: dict[str, Any] = {
             "router_settings": {"num_retries": RETRIES, "timeout": TIMEOUT_SECONDS},
             "litellm_settings": {"request_timeout": TIMEOUT_SECONDS},
@@ -105,7 +108,7 @@ class Drill:
         return ProxySpec(
             version,
             workers=workers,
-            settings=settings,
+            settings=merged(settings, own_settings or {}),
             rotation=rotation,
             accounts=(*self.accounts, WARM_UP),
             keep_alive=KEEP_ALIVE_SECONDS,
@@ -167,7 +170,7 @@ async def run_drill(
     await _post(f"{mock}/_mock/reset")
     await warm_up(proxy)
     start_ns = time.time_ns() + int(LEAD_SECONDS * NS)
-    begun = Intervention(0.0, lambda: _post(f"{mock}/_mock/faults", [trouble.entry() for trouble in drill.troubles]))
+    begun = Intervention(0.0, lambda: post_faults(ground, drill))
     intervening = asyncio.create_task(_intervene(start_ns, [begun, *interventions]))
     assert proxy.info.pid is not None
     watching = Sampler(proxy.info.pid)
@@ -181,7 +184,7 @@ async def run_drill(
         intervening.cancel()
         await asyncio.wait([intervening])
         with contextlib.suppress(httpx.TransportError):
-            await _post(f"{mock}/_mock/faults", [])
+            await post_faults(ground, None)
     watching.write(records)
     samples = samples_during(read_samples(records), start_ns / NS, drill.due[-1])
     _require_room(proxy, records, samples)
@@ -214,6 +217,11 @@ def _require_room(proxy: Proxy, records: Path, samples: Sequence[Sample]) -> Non
         )
 
 
+async def post_faults(ground: Stack, drill: Drill | None) -> None:
+    """Begin the faults of a drill now; end all faults if it is `None`."""
+    await _post(f"{ground.mock.url}/_mock/faults", [trouble.entry() for trouble in drill.troubles] if drill else [])
+
+
 async def warm_up(proxy: Proxy) -> None:
     """Send some requests for an account that is not part of the drill."""
     times = WARM_UPS * proxy.spec.workers
@@ -244,7 +252,7 @@ def _load_options(drill: Drill, start_ns: int | None, trace: Path | None) -> dic
         "identities": len(drill.weights),
         "key_mode": "per-user",
         "models": MODEL,
-        "seed": SEED,
+        "seed": drill.seed,
         "timeout": CLIENT_SECONDS,
         "start_at": start_ns,
         # The proxy does not outlive its drill.

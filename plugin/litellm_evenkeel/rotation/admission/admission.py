@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.admission.queue import AdmissionQueue
+from litellm_evenkeel.rotation.model.blocker import BlockReason
+from litellm_evenkeel.rotation.model.request import Probes
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.pool.account_pool import AccountPool
     from litellm_evenkeel.rotation.pool.candidate_cache import CachedCandidates, CandidateCache, Deployment
 
-# Maximum wait for room beyond a local share, for a probe or for a lease. After it, the request is tried all the same.
+# Maximum wait of a first attempt for room beyond a local share, for a probe or for a lease. Then it is made anyway.
 NEGOTIABLE_SECONDS = 1.0
 # Always wait for accounts that recover this soon, even if the queue timeout is shorter: workers need a moment to share
 # limits and cooldowns.
@@ -53,12 +55,22 @@ class Admission:
         self.queue = AdmissionQueue(pool, errors)
 
     async def acquire(
-        self, cached: CachedCandidates, deployments: Sequence[Deployment], request: PickRequest, waited: float
+        self,
+        cached: CachedCandidates,
+        deployments: Sequence[Deployment],
+        request: PickRequest,
+        waited: float,
+        used_attempts: float = 0.0,
     ) -> AdmissionResult:
         """Pick a deployment as soon as one is available, within the queue timeout.
 
-        `waited` is the time that earlier attempts of the request spent in the queue, in seconds.
+        `waited` is the time that earlier attempts of the request spent in the queue, in seconds. `used_attempts` is the
+        share of its retries that it has used: with the last one, it waits until the probe of another request succeeds,
+        or until the queue timeout is over.
         """
+        probes_after = used_attempts * self._queue_timeout
+        if probes_after > waited:
+            request = request._replace(probes=Probes.AFTER_COOLDOWN)
         outcome = self.try_now(cached, deployments, request)
         if not isinstance(outcome, Pick) and self._candidates.has_changed(cached, deployments):
             # A new key, or a higher limit, of a deployment that was not compared yet.
@@ -66,7 +78,7 @@ class Admission:
             outcome = self.try_now(cached, deployments, request)
         if isinstance(outcome, Pick):
             return AdmissionResult(outcome, cached, 0.0)
-        attempt = _Wait(cached, deployments, waited)
+        attempt = _Wait(cached, deployments, waited, probes_after)
         outcome = await self._wait(attempt, request, outcome)
         if isinstance(outcome, NoCapacity) and outcome.is_lease_pending:
             # The lease was not granted: now another priority, or another account than the session's, may serve it.
@@ -95,7 +107,7 @@ class Admission:
         candidates, now = attempt.cached.candidates, self._clock()
         is_over_share = no_capacity is None and candidates.fair_share.delay(request.client, now) > 0
         no_capacity = no_capacity or self._pool.cached_no_capacity(candidates, request)
-        timeout = self._timeout(attempt.waited, no_capacity, is_final_try=request.is_final_try)
+        timeout = self._timeout(attempt, no_capacity, is_final_try=request.is_final_try)
         if timeout is None:
             assert no_capacity is not None
             return no_capacity
@@ -116,10 +128,11 @@ class Admission:
 
     async def _queue_until(self, attempt: _Wait, request: PickRequest, seconds: float) -> Pick | NoCapacity:
         """Wait in the queue for up to `seconds` in total, even if the candidates are replaced during the wait."""
-        cached, ends = attempt.cached, self._clock() + seconds
+        now = self._clock()
+        cached, ends, probes_from = attempt.cached, now + seconds, now + attempt.probes_after - attempt.waited
         for _ in range(MAX_REPLACEMENTS):
             matches_at = self._candidates.matches_at(cached, attempt.deployments)
-            served = await self.queue.wait(cached.candidates, request, seconds, matches_at)
+            served = await self.queue.wait(cached.candidates, request, seconds, matches_at, probes_from)
             outcome = served or self._pick(cached, attempt.deployments, request)
             seconds = ends - self._clock()
             if served is not None or isinstance(outcome, Pick) or seconds <= 0:
@@ -127,11 +140,13 @@ class Admission:
             cached = self._candidates.resolve(cached.candidates.name, attempt.deployments)
         return outcome
 
-    def _timeout(self, waited: float, no_capacity: NoCapacity | None, *, is_final_try: bool) -> float | None:
+    def _timeout(self, attempt: _Wait, no_capacity: NoCapacity | None, *, is_final_try: bool) -> float | None:
         """Return for how many seconds a request waits, or `None` if waiting does not help."""
-        timeout = self._queue_timeout - waited
+        timeout = self._queue_timeout - attempt.waited
         if no_capacity is None or no_capacity.blocker is None:
             return timeout
+        if no_capacity.blocker.reason is BlockReason.ESTIMATE_PROBE:
+            return min(timeout, max(attempt.probes_after - attempt.waited, NEGOTIABLE_SECONDS))
         if no_capacity.blocker.may_be_exceeded:
             return min(timeout, NEGOTIABLE_SECONDS)
         if no_capacity.is_lease_pending and not is_final_try:
@@ -160,3 +175,5 @@ class _Wait:
     deployments: Sequence[Deployment]
     waited: float
     """Seconds in the queue, earlier attempts of the request included."""
+    probes_after: float
+    """Seconds in the queue after which the request may be any probe."""

@@ -24,7 +24,7 @@ class FairQueue(Generic[Waiter]):
     """Queued requests by client."""
 
     def __init__(self) -> None:
-        self._clients: OrderedDict[str, dict[Waiter, None]] = OrderedDict()
+        self._clients: OrderedDict[Hashable, dict[Waiter, None]] = OrderedDict()
         """In the order of their turns."""
         self._length = 0
 
@@ -34,12 +34,12 @@ class FairQueue(Generic[Waiter]):
     def __iter__(self) -> Iterator[Waiter]:
         return iter([waiter for waiters in self._clients.values() for waiter in waiters])
 
-    def add(self, client: str, waiter: Waiter) -> None:
+    def add(self, client: Hashable, waiter: Waiter) -> None:
         """Add a request behind the others of its client."""
         self._clients.setdefault(client, {})[waiter] = None
         self._length += 1
 
-    def remove(self, client: str, waiter: Waiter) -> bool:
+    def remove(self, client: Hashable, waiter: Waiter) -> bool:
         """Remove a request. Return whether it was in the queue."""
         waiters = self._clients.get(client)
         if waiters is None or waiter not in waiters:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.admission.fair_queue import FairQueue, OfferResult
 from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason
-from litellm_evenkeel.rotation.model.request import Usage
+from litellm_evenkeel.rotation.model.request import Probes, Usage
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from litellm_evenkeel.rotation.model.request import PickRequest
     from litellm_evenkeel.rotation.pool.account_pool import AccountPool
@@ -46,17 +46,25 @@ class AdmissionQueue:
             queue.serve_soon()
 
     async def wait(
-        self, candidates: CandidateSet, request: PickRequest, seconds: float, matches: Matches
+        self,
+        candidates: CandidateSet,
+        request: PickRequest,
+        seconds: float,
+        matches: Matches,
+        probes_from: float = -math.inf,
     ) -> Pick | NoCapacity | None:
-        """Wait up to `seconds` for a pick. Return `None` if the candidates change during the wait."""
+        """Wait up to `seconds` for a pick. Return `None` if the candidates change during the wait.
+
+        From `probes_from` on, by the pool's clock, the request may be any probe.
+        """
         queue = self._queues.get(candidates)
         if queue is None:
             queue = self._queues[candidates] = _CandidateQueue(self._pool, candidates, self._errors)
         if len(queue.requests) >= MAX_QUEUED:
             return queue.no_capacity
-        queued = _QueuedRequest(request, matches)
+        queued = _QueuedRequest(request, matches, probes_from)
         timer = asyncio.get_running_loop().call_later(seconds, queue.time_out, queued)
-        queue.requests.add(request.client, queued)
+        queue.requests.add(queued.turn, queued)
         queue.on_added(queued)
         try:
             return await queued.result
@@ -68,7 +76,7 @@ class AdmissionQueue:
             raise
         finally:
             timer.cancel()
-            is_unserved = queue.requests.remove(request.client, queued)
+            is_unserved = queue.requests.remove(queued.turn, queued)
             if not queue.requests:
                 queue.stop()
                 if self._queues.get(candidates) is queue:
@@ -86,11 +94,21 @@ class AdmissionQueue:
 
 
 class _QueuedRequest:
-    __slots__ = ("matches", "request", "result")
+    __slots__ = ("matches", "probes_from", "request", "result", "turn")
 
-    def __init__(self, request: PickRequest, matches: Matches) -> None:
-        self.request, self.matches = request, matches
+    def __init__(self, request: PickRequest, matches: Matches, probes_from: float) -> None:
+        self.request, self.matches, self.probes_from = request, matches, probes_from
+        # A request that waits for the probes of others has another turn than they, so that it does not block them.
+        self.turn: Hashable = (request.client, request.probes is Probes.ANY)
         self.result: asyncio.Future[Pick | NoCapacity | None] = asyncio.get_running_loop().create_future()
+
+    def as_of(self, now: float, *, is_alone: bool) -> PickRequest:
+        """Return the request with the probes that it may be now. Alone, it is the only one that can be a probe."""
+        if self.request.probes is Probes.ANY:
+            return self.request
+        if now >= self.probes_from:
+            return self.request._replace(probes=Probes.ANY)
+        return self.request._replace(probes=Probes.AFTER_COOLDOWN if is_alone else Probes.NONE)
 
 
 class _CandidateQueue:
@@ -200,11 +218,12 @@ class _CandidateQueue:
             self.no_capacity = NoCapacity(delay, Blocker(BlockReason.FAIR_SHARE, now + delay, ""))
             self._available_in = min(self._available_in, delay)
             return OfferResult.BLOCKED
-        result = self._pool.pick(self._candidates, queued.request, queued.matches)
+        request = queued.as_of(now, is_alone=len(self.requests) == 1)
+        result = self._pool.pick(self._candidates, request, queued.matches)
         if isinstance(result, NoCapacity):
             self.no_capacity = result
             self._available_in = min(self._available_in, result.available_in)
-            self._note_blocked(queued.request)
+            self._note_blocked(request)
             return OfferResult.BLOCKED
         fair_share.record_pick(queued.request.client)
         queued.result.set_result(result)
@@ -212,8 +231,8 @@ class _CandidateQueue:
         return OfferResult.ACCEPTED
 
     def _note_blocked(self, request: PickRequest) -> None:
-        if not request.excluded:
-            # A request with excluded candidates may be blocked where other requests are not.
+        if not request.excluded and request.probes is Probes.ANY:
+            # A request with excluded candidates, or without probes, may be blocked where other requests are not.
             self._blocked_tokens = min(self._blocked_tokens, request.usage.tokens)
         smallest = min(queued.request.usage.tokens for queued in self.requests.heads())
         if smallest < self._blocked_tokens and not self._is_smallest_available:

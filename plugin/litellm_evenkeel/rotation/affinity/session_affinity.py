@@ -119,6 +119,7 @@ class SessionAffinity:
                 request.client,
                 request.is_final_try,
                 request.ignores_leases,
+                request.probes,
             )
         return Preference(request, key, pinned, decision)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 
@@ -17,6 +18,17 @@ TYPICAL_USAGE = Usage(1.0, 1000.0)
 """Usage of one request of typical size, with which deployments are compared."""
 SINGLE_REQUEST = Usage()
 """Usage of one request of unknown size."""
+
+
+class Probes(IntEnum):
+    """Which probes a request may be. A probe may fail, and uses one of the request's attempts."""
+
+    NONE = 0
+    """None: it gets an account that works."""
+    AFTER_COOLDOWN = 1
+    """The probe of an account whose cooldown is over."""
+    ANY = 2
+    """Also the probe of an account whose cooldown is only an estimate."""
 
 
 class PickRequest(NamedTuple):
@@ -36,3 +48,5 @@ class PickRequest(NamedTuple):
     """Whether the queue timeout is over, so that the request is rejected if nothing is picked."""
     ignores_leases: bool = False
     """Whether leases count as granted: an explanation looks at what is left for all workers."""
+    probes: Probes = Probes.ANY
+    """Which probes it may be. A final try may be any."""

@@ -6,12 +6,14 @@ longer than a pick, so the `refresh` parameter may do it later. Without one, sna
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.providers.classifier import Failure, clamp_retry_after
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
+from litellm_evenkeel.rotation.model.blocker import BlockReason
 from litellm_evenkeel.rotation.model.request import PickRequest
 from litellm_evenkeel.rotation.pool.candidate_set_index import CandidateSetIndex
 from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
@@ -142,6 +144,14 @@ class AccountPool:
             return None
         return NoCapacity(saturation.until - now, saturation.blocker)
 
+    def available_in(self, deployment: DeploymentState) -> float:
+        """Return the seconds until a candidate beside or at `deployment` may be available; 0 if there is one now."""
+        now, seconds = self.now(), math.inf
+        for candidates, _ in self._sets_of.get(deployment, ()):
+            snapshot = candidates.snapshot
+            seconds = min(seconds, 0.0 if snapshot.levels else max(snapshot.next_reopening - now, 0.0))
+        return seconds
+
     def is_saturated(self, candidates: CandidateSet, usage: Usage) -> bool:
         """Return whether no candidate is available for a request of any client. Nothing is reserved."""
         request, now = PickRequest(usage), self.now()
@@ -260,6 +270,9 @@ class AccountPool:
     def _apply(self, selection: Selection, candidates: CandidateSet, request: PickRequest, now: float) -> None:
         """Apply what a selection observed: blocked candidates, leases that they lack, a saturated set."""
         for position, blocker in selection.blocked.items():
+            if blocker.reason is BlockReason.ESTIMATE_PROBE:
+                # It blocks this request only, which may not be a probe.
+                continue
             candidates.deployments[position].request_leases(request.usage, now)
             candidates.note_blocked(position, blocker, request.usage, now)
         if selection.is_saturated:

@@ -13,7 +13,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason, Certainty
+from litellm_evenkeel.rotation.model.request import Probes
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, PickReason
+from litellm_evenkeel.rotation.state.cooldown import ESTIMATE_PROBE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -59,6 +61,7 @@ def select(candidates: CandidateSet, request: PickRequest, now: float, random: C
                 Selected(position, PickReason.EARLIEST_RECOVERY)
                 for position in freed
                 if _is_estimate_only(candidates, position, request, now)
+                and _may_try(candidates.deployments[position], request)
             ),
             None,
         )
@@ -108,7 +111,10 @@ def blocker_of(deployment: DeploymentState, request: PickRequest, now: float) ->
     """Return what blocks a request at a deployment, or `None`."""
     if request.ignores_leases:
         return deployment.total_blocker(request.usage, now)
-    return deployment.blocker(request.usage, now)
+    blocker = deployment.blocker(request.usage, now)
+    if blocker is None and request.probes is Probes.NONE and deployment.is_unproven and not request.is_final_try:
+        return Blocker(BlockReason.ESTIMATE_PROBE, math.inf, deployment.spec.account, Certainty.ESTIMATED)
+    return blocker
 
 
 def reason_of_strategy(deployment: DeploymentState) -> PickReason:
@@ -166,15 +172,16 @@ def _fallback(candidates: CandidateSet, request: PickRequest, now: float) -> Sel
         for position, deployment in enumerate(candidates.deployments)
         if (blocker := blocker_of(deployment, request, now)) is not None
     }
-    result = _earliest_recovery(candidates, blockers, request, now, PickReason.EARLIEST_RECOVERY)
-    if result is not None:
-        return Selection(result, blockers)
+    untried = _earliest_recovery(candidates, blockers, request, now, PickReason.EARLIEST_RECOVERY)
+    if isinstance(untried, Selected):
+        return Selection(untried, blockers)
     for position, deployment in enumerate(candidates.deployments):
         if deployment.spec.id in request.excluded and position not in blockers:
             return Selection(Selected(position, PickReason.RETRY_SAME), blockers)
     # A deployment at which this request failed once may work by now.
     anywhere = request._replace(excluded=frozenset())
-    result = _earliest_recovery(candidates, blockers, anywhere, now, PickReason.RETRY_SAME)
+    tried = _earliest_recovery(candidates, blockers, anywhere, now, PickReason.RETRY_SAME)
+    result = tried if isinstance(tried, Selected) else untried or tried
     if result is not None:
         return Selection(result, blockers)
     if not blockers:
@@ -190,7 +197,10 @@ def _earliest_recovery(
     now: float,
     reason: PickReason,
 ) -> Selected | NoCapacity | None:
-    """Return the candidate whose estimated cooldown ends first; `NoCapacity` while each of them has its probe."""
+    """Return the candidate whose estimated cooldown ends first.
+
+    Return `NoCapacity` while the request has to wait for probes, its own or those of others; `None` without estimates.
+    """
     estimates = [
         (position, blocker)
         for position, blocker in blockers.items()
@@ -199,7 +209,11 @@ def _earliest_recovery(
     if not estimates:
         return None
     probes = {position: candidates.deployments[position].estimate_probe_until for position, _ in estimates}
-    free = [(position, blocker) for position, blocker in estimates if request.is_final_try or probes[position] <= now]
+    free = [
+        (position, blocker)
+        for position, blocker in estimates
+        if request.is_final_try or (probes[position] <= now and _may_try(candidates.deployments[position], request))
+    ]
     if free:
         # Requests in flight count too, or all traffic would go to the account whose cooldown ends first.
         ends = {
@@ -207,9 +221,16 @@ def _earliest_recovery(
         }
         return Selected(min(ends, key=lambda position: (ends[position], position)), reason)
     position = min(probes, key=lambda candidate: (probes[candidate], candidate))
-    account = candidates.deployments[position].spec.account
-    blocker = Blocker(BlockReason.ESTIMATE_PROBE, probes[position], account, Certainty.ESTIMATED)
-    return NoCapacity(probes[position] - now, blocker)
+    account, until = candidates.deployments[position].spec.account, probes[position]
+    if request.probes is not Probes.ANY:
+        # A success of another request reports itself; the end of a cooldown does not.
+        until = min(now + ESTIMATE_PROBE_SECONDS, *(blocker.until for _, blocker in estimates))
+    return NoCapacity(until - now, Blocker(BlockReason.ESTIMATE_PROBE, until, account, Certainty.ESTIMATED))
+
+
+def _may_try(deployment: DeploymentState, request: PickRequest) -> bool:
+    """Return whether a request may go to a deployment in an estimated cooldown: as its probe, or after a success."""
+    return request.probes is Probes.ANY or not deployment.is_unproven
 
 
 def _is_estimate_only(candidates: CandidateSet, position: int, request: PickRequest, now: float) -> bool:

@@ -46,6 +46,8 @@ class CooldownUpdate:
 MAX_BACKOFF_STEPS = 30
 # Other requests wait this long for the first one to an account whose cooldown is only an estimate.
 ESTIMATE_PROBE_SECONDS = 1.0
+# After a failure, other requests wait this long before the next one is sent.
+ESTIMATE_PROBE_PAUSE = 0.25
 # A success cancels this part of a failure. So an account that fails less than once in five requests never cools down.
 FORGIVEN_BY_SUCCESS = 0.25
 
@@ -152,9 +154,16 @@ class Cooldown:
         return self._probe_at + self._settings.probe_timeout
 
     @property
+    def has_recovered(self) -> bool:
+        """Whether no request has failed since one that began during the estimated cooldown succeeded."""
+        return self.kind is None or self._estimate_probe_at == math.inf
+
+    @property
     def estimate_probe_until(self) -> float:
-        """Time until which other requests wait for the first one during an estimated cooldown; `-inf` if none wait."""
-        return self._estimate_probe_at + ESTIMATE_PROBE_SECONDS if self._estimate_probe_at < math.inf else -math.inf
+        """Time until which no other probe is sent during an estimated cooldown; `-inf` if one may be sent at once."""
+        if self.has_recovered:
+            return -math.inf
+        return max(self._estimate_probe_at + ESTIMATE_PROBE_SECONDS, self._last_failure_at + ESTIMATE_PROBE_PAUSE)
 
     def on_pick(self, now: float) -> None:
         """Record the pick of this scope for a request. The first one after a cooldown is the probe."""
@@ -184,7 +193,7 @@ class Cooldown:
 
     def on_no_result(self, now: float, began: float) -> bool:
         """Record the end of a request without a result. Return whether it was a probe, so that another may begin."""
-        was_estimate_probe = self._estimate_probe_at <= began and now < self.estimate_probe_until
+        was_estimate_probe = self._estimate_probe_at <= began and now < self._estimate_probe_at + ESTIMATE_PROBE_SECONDS
         if was_estimate_probe:
             self._estimate_probe_at = -math.inf
         if self.state(now) is not HealthState.PROBING or began < self._probe_at or now >= self.probe_until():

@@ -159,8 +159,13 @@ class DeploymentState:
         return min(account.traffic_share(now), model.traffic_share(now))
 
     @property
+    def is_unproven(self) -> bool:
+        """Whether a cooldown has not ended with a success yet, so that the next request is a probe."""
+        return not (self.account.cooldown.has_recovered and self.model.cooldown.has_recovered)
+
+    @property
     def estimate_probe_until(self) -> float:
-        """Time until which other requests wait for the first one during an estimated cooldown; `-inf` if none do."""
+        """Time until which no other probe is sent during an estimated cooldown; `-inf` if one may be sent at once."""
         return max(self.account.cooldown.estimate_probe_until, self.model.cooldown.estimate_probe_until)
 
     def sustainable_rate(self, usage: Usage, now: float) -> float:

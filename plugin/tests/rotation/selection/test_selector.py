@@ -10,7 +10,7 @@ from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.rotation.model.blocker import BlockReason, Certainty
 from litellm_evenkeel.rotation.model.request import SINGLE_REQUEST, PickRequest, Usage
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, PickReason
-from litellm_evenkeel.rotation.state.cooldown import ESTIMATE_PROBE_SECONDS
+from litellm_evenkeel.rotation.state.cooldown import ESTIMATE_PROBE_PAUSE, ESTIMATE_PROBE_SECONDS
 
 if TYPE_CHECKING:
     from conftest import World
@@ -166,6 +166,7 @@ def guessed(world: World, names: str) -> CandidateSet:
     for name in names:
         for reservation in [world.pick(candidates, PickRequest(preferred_account=name)).reservation for _ in range(4)]:
             world.pool.fail(reservation, Failure(FailureKind.OVERLOADED, FailureScope.ACCOUNT, None, "busy"))
+    world.now += ESTIMATE_PROBE_PAUSE
     return candidates
 
 
@@ -189,6 +190,8 @@ def test_who_waits_for_a_trial_that_fails_waits_for_the_next_and_for_none_that_t
     full(world, candidates)
     world.now += 0.1
     world.pool.fail(reservation, Failure(FailureKind.OVERLOADED, FailureScope.ACCOUNT, None, "busy"))
+    full(world, candidates)
+    world.now += ESTIMATE_PROBE_PAUSE
     reservation = world.pick(candidates).reservation
     full(world, candidates)
     world.pool.release(reservation)
@@ -205,6 +208,7 @@ def test_the_end_of_those_that_were_under_way_before_says_nothing_of_a_trial(wor
         world.now += 0.01
         world.pool.fail(reservation, Failure(FailureKind.OVERLOADED, FailureScope.ACCOUNT, None, "busy"))
         if number == 3:
+            world.now += ESTIMATE_PROBE_PAUSE
             world.pick(candidates)
     full(world, candidates)
 

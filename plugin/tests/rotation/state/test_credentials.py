@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.rotation.model.request import SINGLE_REQUEST, PickRequest
-from litellm_evenkeel.rotation.state.cooldown import HealthState
+from litellm_evenkeel.rotation.state.cooldown import ESTIMATE_PROBE_PAUSE, HealthState
 from litellm_evenkeel.rotation.state.credentials import MIN_FORBIDDEN, SINGLE_CLIENT_SECONDS, ForbiddenStreak
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def refused(world: World, candidates: CandidateSet, *clients: str, each: float =
         reservation = world.pick(candidates, PickRequest(client=client)).reservation
         world.now += each
         world.pool.fail(reservation, FORBIDDEN)
+        world.now += ESTIMATE_PROBE_PAUSE
     return candidates.deployments[0].account.cooldown.state(world.now)
 
 
