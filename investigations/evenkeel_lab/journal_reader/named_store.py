@@ -27,8 +27,9 @@ class NamedStore:
 
     def __init__(self, store: RecordStore, label: str) -> None:
         self._store, self._label = store, label
-        # Only the plugin's metrics use `locked`.
+        # Only the plugin's metrics use `locked` and `log_bytes`.
         self.name, self.locked = store.name, 0
+        self.log_bytes: int | None = None
 
     def write(self, records: Sequence[RequestRecord], cursor: BackfillCursor | None = None) -> int:
         """Write all records and the cursor, or nothing. Return the number of records that were new."""

@@ -181,3 +181,5 @@ async def test_prometheus_is_told_how_it_goes(wired: Callable[..., Any], eventua
     dropped = registry.get_sample_value("evenkeel_journal_dropped_total", {"store": "sqlite", "reason": "queue_full"})
     assert dropped == 0
     assert registry.get_sample_value("evenkeel_journal_mismatches") is None
+    assert registry.get_sample_value("evenkeel_journal_write_seconds_total", {"store": "sqlite"}) > 0
+    assert registry.get_sample_value("evenkeel_journal_log_bytes", {"store": "sqlite"}) > 0

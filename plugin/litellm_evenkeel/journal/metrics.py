@@ -24,6 +24,12 @@ QUEUE_LENGTH = MetricDefinition(MetricType.GAUGE, "journal_queue_length", "Recor
 BATCHES = MetricDefinition(
     MetricType.COUNTER, "journal_batches", "Writes, each of at most `batch_size` records.", ("store",)
 )
+WRITE_SECONDS = MetricDefinition(
+    MetricType.COUNTER,
+    "journal_write_seconds",
+    "Time that writes took. Divided by `evenkeel_journal_batches_total`, it is the mean time of a write.",
+    ("store",),
+)
 FAILURES = MetricDefinition(
     MetricType.COUNTER, "journal_failures", "Failed writes, which are retried. Alert on any.", ("store",)
 )
@@ -36,12 +42,30 @@ LOCKED = MetricDefinition(
 PRUNED = MetricDefinition(
     MetricType.COUNTER, "journal_pruned", "Records deleted because they were older than `retention`.", ("store",)
 )
+LOG_BYTES = MetricDefinition(
+    MetricType.GAUGE,
+    "journal_log_bytes",
+    "Size of the write-ahead log of SQLite. It is some 4 MB; more means that a reader keeps it from being emptied.",
+    ("store",),
+    "livemax",
+)
 MISMATCHES = MetricDefinition(
     MetricType.GAUGE,
     "journal_mismatches",
     "During a migration: records that one store has and the other lacks until a back-fill.",
 )
-ALL = (RECORDS, DROPPED, QUEUE_LENGTH, BATCHES, FAILURES, LOCKED, PRUNED, MISMATCHES)
+ALL = (
+    RECORDS,
+    DROPPED,
+    QUEUE_LENGTH,
+    BATCHES,
+    WRITE_SECONDS,
+    FAILURES,
+    LOCKED,
+    PRUNED,
+    LOG_BYTES,
+    MISMATCHES,
+)
 
 
 def definitions(journal: Journal) -> tuple[MetricDefinition, ...]:
@@ -58,8 +82,11 @@ def samples(journal: Journal) -> Iterator[Sample]:
             yield Sample(DROPPED, (counts.store, reason), getattr(counts, reason))
         yield Sample(QUEUE_LENGTH, store, counts.waiting)
         yield Sample(BATCHES, store, counts.batches)
+        yield Sample(WRITE_SECONDS, store, counts.write_seconds)
         yield Sample(FAILURES, store, counts.failures)
         yield Sample(LOCKED, store, counts.locked)
         yield Sample(PRUNED, store, counts.pruned)
+        if counts.log_bytes is not None:
+            yield Sample(LOG_BYTES, store, counts.log_bytes)
     if journal.has_second_store:
         yield Sample(MISMATCHES, (), journal.mismatches)

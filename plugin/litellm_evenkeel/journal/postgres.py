@@ -80,6 +80,7 @@ class PostgresStore(SqlStore):
     name = "postgres"
     statements = Statements(f"{SCHEMA}.{TABLE}", "$")
     locked = 0
+    log_bytes: int | None = None
 
     def __init__(self, url: Callable[[], str], *, timeout: float = 10.0, create: bool = True) -> None:
         """Initialize the store. `create` is whether a missing journal is created."""

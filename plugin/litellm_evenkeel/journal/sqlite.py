@@ -78,6 +78,14 @@ class SqliteStore(SqlStore):
         self.locked = 0
         """Writes that had to wait because another process had locked the file."""
 
+    @property
+    def log_bytes(self) -> int | None:
+        """Size of the write-ahead log, which all processes share."""
+        try:
+            return self._path.with_name(f"{self._path.name}-wal").stat().st_size
+        except OSError:
+            return 0
+
     def write(self, records: Sequence[RequestRecord], cursor: BackfillCursor | None = None) -> int:
         """Write all records and the cursor, or nothing. Return the number of records that were new."""
         try:

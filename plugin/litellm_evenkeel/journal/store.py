@@ -64,6 +64,10 @@ class RecordStore(Protocol):
     locked: int
     """Writes that had to wait because another process had locked the file."""
 
+    @property
+    def log_bytes(self) -> int | None:
+        """Size of the write-ahead log, if the store is a file."""
+
     def write(self, records: Sequence[RequestRecord], cursor: BackfillCursor | None = None) -> int:
         """Write all records and the cursor, or nothing. Return the number of records that were new."""
 

@@ -57,6 +57,10 @@ class WriterCounts:
     """Writes that had to wait because another process had locked the file."""
     pruned: int = 0
     """Records deleted because they were older than `retention`."""
+    write_seconds: float = 0.0
+    """Time that the `batches` took."""
+    log_bytes: int | None = None
+    """Size of the write-ahead log, if the store is a file."""
     trouble: str = ""
     """Class of the last error, or why the store is no journal; empty if there was no error since the last write."""
 
@@ -112,6 +116,7 @@ class RecordWriter:
             waiting=len(self._records) + len(self._batch),
             queue_full=self._queue_full,
             locked=self._store.locked,
+            log_bytes=self._store.log_bytes,
         )
 
     def flush_until(self, until: float) -> None:
@@ -179,6 +184,7 @@ class RecordWriter:
                 # records left over, their age is unknown and the earlier deadline stays.
                 self._batch_due_at = time.monotonic() + self._settings.flush_interval
         records = self._batch[: self._batch_records]
+        began = time.monotonic()
         try:
             self._store.write(records)
         except RecordsRejected as error:
@@ -195,6 +201,7 @@ class RecordWriter:
         else:
             self._counts.written += len(records)
             self._counts.batches += 1
+            self._counts.write_seconds += time.monotonic() - began
             self._counts.trouble, self._retry_seconds = "", FIRST_RETRY_SECONDS
             if self._on_written is not None:
                 self._on_written(records)

@@ -45,6 +45,7 @@ class Shelf:
     """A store in memory that can be made to fail."""
 
     name = "shelf"
+    log_bytes: int | None = None
 
     def __init__(self) -> None:
         self.locked = 0

@@ -56,6 +56,31 @@ def test_a_file_is_written_ahead_and_as_safely_as_asked(tmp_path: Path, made: Ma
     store.close()
 
 
+def test_the_size_of_its_log_is_0_until_something_is_written(tmp_path: Path, made: Made) -> None:
+    store = SqliteStore(tmp_path / "j.db")
+    assert store.log_bytes == 0
+    store.write([made(1)])
+    assert store.log_bytes
+    store.close()
+
+
+@pytest.mark.parametrize("statement", ["read", "page", "newest", "latest"])
+def test_queries_use_an_index(tmp_path: Path, made: Made, statement: str) -> None:
+    path = tmp_path / "j.db"
+    store = SqliteStore(path)
+    store.write([made(1)])
+    text = getattr(store.statements, statement)
+    with sqlite3.connect(path) as looking:
+        plan = looking.execute(f"EXPLAIN QUERY PLAN {text}", [1] * text.count("?")).fetchall()
+    looking.close()
+    store.close()
+    steps = [detail for *_, detail in plan]
+    assert any("INDEX" in step or "PRIMARY KEY" in step for step in steps), steps
+    assert not any(
+        step.startswith(("SCAN evenkeel_journal", "USE TEMP B-TREE")) and "INDEX" not in step for step in steps
+    )
+
+
 def test_a_file_that_another_has_locked_is_told_and_written_later(tmp_path: Path, made: Made) -> None:
     path = tmp_path / "j.db"
     store = SqliteStore(path, busy_seconds=0.05)
