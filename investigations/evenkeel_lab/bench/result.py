@@ -44,6 +44,8 @@ class Bench:
     about: str
     run: Callable[..., Awaitable[list[Metric]]]
     """Called with `Steps`; a benchmark with parts also gets the chosen `parts` and the `version` of LiteLLM."""
+    takes_hours: bool = False
+    """Whether it runs only when it is named."""
     parts: tuple[str, ...] = ()
     """Parts that may be run alone, of a benchmark with real proxies."""
 

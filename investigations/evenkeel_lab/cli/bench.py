@@ -15,7 +15,9 @@ from evenkeel_lab.bench import BENCHES
 from evenkeel_lab.bench.result import Metric, document
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import nearest
+from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.progress import Steps, shown_on
+from evenkeel_lab.runner.results.bench_results import write_bench
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
@@ -30,24 +32,32 @@ if TYPE_CHECKING:
     "version",
     help=f"The LiteLLM version of a benchmark with proxies (failover); default {DEFAULT_VERSION}.",
 )
+@click.option("--write", is_flag=True, help="Replace the committed results, of which reports/benches.md is made.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 @click.pass_context
-def bench(context: click.Context, name: str | None, part: str | None, version: str | None, *, as_json: bool) -> None:
-    """Measure a part of the project against a reference in the same run; all of them without NAME.
+def bench(
+    context: click.Context, name: str | None, part: str | None, version: str | None, *, write: bool, as_json: bool
+) -> None:
+    """Measure a part of the project against a reference in the same run; without NAME, all that do not take hours.
 
     The exit code is 1 when a bound is missed.
     """
     if as_json and name is None:
         raise click.UsageError("--json prints one document: name the benchmark.")
+    if write and part:
+        raise click.UsageError("--write commits the results of all parts: leave --part out.")
     given = {"parts": (part,) if part else None, "version": version}
     wanted = {field: value for field, value in given.items() if value is not None}
     if wanted:
         check(name, part)
     steps = shown_on(Console(stderr=True))
     ok = True
-    for chosen in [name] if name else sorted(BENCHES):
+    usual = sorted(each for each, known in BENCHES.items() if not known.takes_hours)
+    for chosen in [name] if name else usual:
         metrics = asyncio.run(measure(chosen, steps, wanted))
         ok = ok and all(metric.ok for metric in metrics)
+        if write:
+            click.echo(write_bench(home(), BENCHES[chosen].about, document(chosen, metrics)), err=as_json)
         if as_json:
             click.echo(json.dumps(document(chosen, metrics)))
         else:

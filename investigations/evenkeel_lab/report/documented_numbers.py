@@ -1,4 +1,4 @@
-"""Measured numbers of README and docs: each has its source in a committed summary, and says what that says.
+"""Measured numbers of README and docs: each has its source, a committed summary or benchmark, and says the same.
 
 `docs/numbers.toml` names the source of each of them. A number that differs from its source, or has none, is an error.
 """
@@ -15,13 +15,15 @@ from pydantic import Field, ValidationError
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec.base import Name, Part, Text
+from evenkeel_lab.runner.results.bench_results import read_benches
 from evenkeel_lab.stats import wording
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from evenkeel_lab.report.report_data import ReportData
+    from evenkeel_lab.runner.results.bench_results import BenchResult
     from evenkeel_lab.stats.compare import Compared
 
 FILE = "docs/numbers.toml"
@@ -51,7 +53,7 @@ class Number(Part):
 
 
 class Measured(Number):
-    """A number in a text, and its source."""
+    """A number in a text, and the comparison that it comes from."""
 
     investigation: Text = Field(description="The investigation, such as STUDY/CHAPTER.")
     arm: Name = Field(description="The arm.")
@@ -60,18 +62,37 @@ class Measured(Number):
     of: Of = Field(Of.EFFECT, description="The value: effect, arm or baseline.")
 
 
-class Given(Number):
-    """A number in a text that is no result: a margin, a setting."""
+class Benchmarked(Number):
+    """A number in a text, and the benchmark that it comes from."""
 
-    why: Text = Field(description="What it is.")
+    bench: Name = Field(description="The benchmark.")
+    metric: Name = Field(description="The metric.")
+    scale: float = Field(1.0, description="By how much the text multiplies it: 100 for a share in per cent.")
+
+
+class Given(Part):
+    """Numbers in a text that are no results: margins, settings."""
+
+    file: Text = Field(description="The file.")
+    says: list[Text] = Field(description="The texts.")
+    why: Text = Field(description="What they are.")
 
 
 class Numbers(Part):
     """All of the file."""
 
-    files: list[Text] = Field(description="The files in which every number has an entry.")
-    measured: list[Measured] = Field([], description="Numbers with a source.")
+    files: list[Text] = Field(description="Patterns of the files in which every number has an entry.")
+    measured: list[Measured] = Field([], description="Numbers from investigations.")
+    benchmarked: list[Benchmarked] = Field([], description="Numbers from benchmarks.")
     given: list[Given] = Field([], description="Numbers that are no results.")
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Yield the file and the text of each entry."""
+        for number in (*self.measured, *self.benchmarked):
+            yield number.file, number.says
+        for given in self.given:
+            for says in given.says:
+                yield given.file, says
 
 
 def read(root: Path) -> Numbers:
@@ -90,22 +111,34 @@ def wrong_numbers(root: Path, data_of: Callable[[str], ReportData | None]) -> It
     """
     if not (root / FILE).is_file():
         return
-    numbers, data_of = read(root), cache(data_of)
-    texts = {name: _text(root / name) for name in numbers.files}
-    entries: list[Number] = [*numbers.measured, *numbers.given]
-    for entry in entries:
-        if not _positions(entry.says, texts.get(entry.file, "")):
-            yield f"{entry.file}: does not say {entry.says!r}, of which {FILE} has an entry"
-    for measured in numbers.measured:
-        stated = _difference(measured, data_of(measured.investigation), texts.get(measured.file, ""))
-        if stated:
-            yield f"{measured.file}: {measured.says!r}, but {measured.investigation} says {stated}"
+    numbers = read(root)
+    paths = sorted(path for pattern in numbers.files for path in root.glob(pattern))
+    texts = {path.relative_to(root).as_posix(): _text(path) for path in paths}
+    for file, says in numbers.texts():
+        if not _positions(says, texts.get(file, "")):
+            yield f"{file}: does not say {says!r}, of which {FILE} has an entry"
+    for number, source, stated in _differences(root, numbers, texts, cache(data_of)):
+        yield f"{number.file}: {number.says!r}, but {source} says {stated}"
     for name, text in texts.items():
-        known = [entry.says for entry in entries if entry.file == name]
-        covered = [position for says in known for position in _positions(says, text)]
+        covered = [position for file, says in numbers.texts() if file == name for position in _positions(says, text)]
         for match in RESULT.finditer(CODE.sub(lambda code: " " * len(code[0]), text)):
             if not any(begin <= match.start() and match.end() <= end for begin, end in covered):
                 yield f"{name}: {text[max(0, match.start() - 40) : match.end() + 10]!r} has no entry in {FILE}"
+
+
+def _differences(
+    root: Path, numbers: Numbers, texts: Mapping[str, str], data_of: Callable[[str], ReportData | None]
+) -> Iterator[tuple[Number, str, str]]:
+    """Yield each number that differs from its source, with the source and what that says."""
+    for measured in numbers.measured:
+        stated = _difference(measured, data_of(measured.investigation), texts.get(measured.file, ""))
+        if stated:
+            yield measured, measured.investigation, stated
+    benches = {result.bench: result for result in read_benches(root / "investigations")} if numbers.benchmarked else {}
+    for benchmarked in numbers.benchmarked:
+        stated = _other_value(benchmarked, benches.get(benchmarked.bench))
+        if stated:
+            yield benchmarked, f"the benchmark {benchmarked.bench}", stated
 
 
 def _text(path: Path) -> str:
@@ -135,6 +168,17 @@ def _difference(measured: Measured, data: ReportData | None, text: str) -> str:
     scale = 1 / MS if " ms" in source and re.search(r"\d s\b", measured.says) else 1.0
     ours = [_value(number) * scale for number in NUMBER.findall(source)]
     return "" if _is_same(NUMBER.findall(measured.says), ours) else source or "nothing: there is no verdict"
+
+
+def _other_value(benchmarked: Benchmarked, result: BenchResult | None) -> str:
+    """Return what the benchmark measured if that is something else; empty if it is the same."""
+    if result is None:
+        return "nothing: it has no committed results"
+    metric = next((metric for metric in result.metrics if metric.name == benchmarked.metric), None)
+    if metric is None:
+        return f"nothing about {benchmarked.metric}"
+    value = metric.value * benchmarked.scale
+    return "" if _is_same(NUMBER.findall(benchmarked.says), [value]) else f"{value:,.4g}"
 
 
 def _compared(measured: Measured, data: ReportData) -> Compared | None:

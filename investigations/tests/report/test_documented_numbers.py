@@ -9,6 +9,7 @@ import pytest
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.report import wrong_numbers
 from evenkeel_lab.report.report_data import report_data_of
+from evenkeel_lab.runner.results.bench_results import write_bench
 from evenkeel_lab.stats import wording
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def test_another_direction_is_wrong(tmp_path: Path, data: ReportData, p50: Compa
 
 
 def test_a_part_of_a_number_is_none(tmp_path: Path, data: ReportData) -> None:
-    given = '[[given]]\nfile = "README.md"\nsays = "2 ms"\nwhy = "a setting"'
+    given = '[[given]]\nfile = "README.md"\nsays = ["2 ms"]\nwhy = "a setting"'
     missing, uncovered = wrong(tmp_path, data, "It takes 12 ms.", given)
     assert "does not say '2 ms'" in missing
     assert "12 ms" in uncovered
@@ -77,7 +78,7 @@ def test_another_number_is_wrong(tmp_path: Path, data: ReportData) -> None:
 def test_a_number_needs_an_entry(tmp_path: Path, data: ReportData) -> None:
     (sentence,) = wrong(tmp_path, data, "Nothing.\n\nIt takes 12 ms.\n")
     assert "It takes 12 ms" in sentence
-    given = '[[given]]\nfile = "README.md"\nsays = "12 ms"\nwhy = "a setting"'
+    given = '[[given]]\nfile = "README.md"\nsays = ["12 ms"]\nwhy = "a setting"'
     assert wrong(tmp_path, data, "It takes 12 ms.", given) == []
 
 
@@ -87,10 +88,40 @@ def test_code_and_other_numbers_need_no_entry(tmp_path: Path, data: ReportData) 
 
 
 def test_an_entry_needs_its_text(tmp_path: Path, data: ReportData) -> None:
-    given = '[[given]]\nfile = "README.md"\nsays = "12 ms"\nwhy = "a setting"'
+    given = '[[given]]\nfile = "README.md"\nsays = ["12 ms"]\nwhy = "a setting"'
     assert wrong(tmp_path, data, "Nothing.", given) == [
         "README.md: does not say '12 ms', of which docs/numbers.toml has an entry"
     ]
+
+
+def test_a_pattern_names_several_files(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "numbers.toml").write_text('files = ["docs/*.md"]\n')
+    for name in ("a", "b"):
+        (tmp_path / "docs" / f"{name}.md").write_text("It takes 12 ms.\n")
+    assert [sentence.partition(":")[0] for sentence in wrong_numbers(tmp_path, lambda _: None)] == [
+        "docs/a.md",
+        "docs/b.md",
+    ]
+
+
+def test_a_number_of_a_benchmark(tmp_path: Path, data: ReportData) -> None:
+    document = {
+        "bench": "load",
+        "environment": {},
+        "metrics": [{"name": "late", "value": 0.153, "unit": "", "bound": None, "reference": None, "ok": True}],
+    }
+    (tmp_path / "investigations").mkdir()
+    write_bench(tmp_path / "investigations", "late requests", document)
+    entry = '[[benchmarked]]\nfile = "README.md"\nsays = "{}"\nbench = "{}"\nmetric = "{}"\nscale = 100'
+    assert wrong(tmp_path, data, "15 % are late.", entry.format("15 %", "load", "late")) == []
+    assert wrong(tmp_path, data, "16 % are late.", entry.format("16 %", "load", "late")) == [
+        "README.md: '16 %', but the benchmark load says 15.3"
+    ]
+    (other_metric,) = wrong(tmp_path, data, "15 % are late.", entry.format("15 %", "load", "early"))
+    assert other_metric.endswith("says nothing about early")
+    (other_bench,) = wrong(tmp_path, data, "15 % are late.", entry.format("15 %", "mock", "late"))
+    assert other_bench.endswith("has no committed results")
 
 
 @pytest.mark.parametrize(
