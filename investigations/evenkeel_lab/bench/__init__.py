@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evenkeel_lab.bench.bisection import bench_bisect
 from evenkeel_lab.bench.failover import PARTS, bench_failover
 from evenkeel_lab.bench.journal_store.store import bench_store
 from evenkeel_lab.bench.load_generator.load import bench_load
@@ -16,7 +17,13 @@ BENCHES = {
     bench.name: bench
     for bench in (
         Bench("mock", "the CPU cost of the mock provider, against FastAPI on uvicorn", bench_mock),
-        Bench("failover", "failing accounts behind the real proxy, as clients see them", bench_failover, tuple(PARTS)),
+        Bench(
+            "failover",
+            "failing accounts behind the real proxy, as clients see them",
+            bench_failover,
+            parts=tuple(PARTS),
+        ),
+        Bench("bisect", "searches for regressions that were planted into a LiteLLM", bench_bisect, takes_hours=True),
         Bench("callback", "cost and metrics of our Prometheus callback, against LiteLLM's own", bench_callback),
         Bench("rotation", "the cost of a pick, against LiteLLM's own router", bench_rotation),
         Bench("load", "correctness of the load generator, open against closed loads", bench_load),

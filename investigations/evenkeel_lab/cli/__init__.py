@@ -29,6 +29,7 @@ COMMANDS = {
     "report": ("evenkeel_lab.cli.report", "Write the reports of measured investigations."),
     "compare": ("evenkeel_lab.cli.compare", "Compare two sets of runs."),
     "diagnose": ("evenkeel_lab.cli.diagnose", "Find the bottleneck of a recorded load."),
+    "bisect": ("evenkeel_lab.cli.bisect", "Find the LiteLLM release that changed a metric."),
     "bench": ("evenkeel_lab.cli.bench", "Measure a part of the project against a reference."),
     "accounts": ("evenkeel_lab.cli.accounts", "Show the accounts of a running proxy."),
     "journal": ("evenkeel_lab.cli.journal", "Read or move the plugin's request journal."),

@@ -25,12 +25,26 @@ UNREACHED = "Check the connection to PyPI (evenkeel doctor says more), or name v
 
 async def newest(line: str, log: Path) -> str | None:
     """Return the newest release of a line such as 1.109, or of all if `line` is empty; `None` if there is none."""
+    return await _newest_that(f"=={line}.*" if line else "", log, refreshed=True)
+
+
+async def between(good: str, bad: str, log: Path) -> list[str]:
+    """Return the releases from `good` to `bad`, both included, oldest first."""
+    releases = [bad]
+    while (release := await _newest_that(f">{good},<{releases[-1]}", log, refreshed=len(releases) == 1)) is not None:
+        releases.append(release)
+    return [good, *releases[::-1]]
+
+
+async def _newest_that(matches: str, log: Path, *, refreshed: bool) -> str | None:
+    """Return the newest release that a specifier such as `<1.109` matches; `None` if there is none."""
     wanted = log.with_name("wanted.txt")
-    wanted.write_text(f"litellm=={line}.*\n" if line else "litellm\n")
-    arguments = ["--no-deps", "--no-header", "--no-annotate", "--prerelease", "disallow", "--refresh-package"]
-    answer = log.with_name(f"newest-{line or 'all'}.log")
+    wanted.write_text(f"litellm{matches}\n")
+    arguments = ["--no-deps", "--no-header", "--no-annotate", "--prerelease", "disallow"]
+    arguments += ["--refresh-package", "litellm"] if refreshed else []
+    answer = log.with_name("newest.log")
     try:
-        await run(uv_command("uv pip compile", ["pip", "compile", wanted, *arguments, "litellm", "--quiet"], answer))
+        await run(uv_command("uv pip compile", ["pip", "compile", wanted, *arguments, "--quiet"], answer))
     except ProcessFailed as error:
         if re.search(NO_NETWORK, error.details):
             raise RigFailure("PyPI cannot be reached.", hint=UNREACHED, details=error.details) from error

@@ -30,6 +30,8 @@ class Patch(StrEnum):
     """The callback reads the proxy's cache before the database, which is the fix of 1.81.9."""
     LARGE_KEY_CACHE = "large_key_cache"
     """The proxy's cache of keys, teams and users has no size limit."""
+    SLOWER = "slower"
+    """Each request takes more CPU time, by the share in the environment variable SLOWER_SHARE."""
     PLUGIN_EARLY_RETURN = "plugin_early_return"
     """The plugin's Prometheus callback returns at once."""
     PLUGIN_FRESH_SNAPSHOTS = "plugin_fresh_snapshots"
@@ -39,7 +41,9 @@ class Patch(StrEnum):
 
 
 ROTATION_PATCHES = frozenset({Patch.PLUGIN_FRESH_SNAPSHOTS, Patch.PLUGIN_NO_CANDIDATE_CACHE})
-CALLBACK_PATCHES = frozenset(Patch) - ROTATION_PATCHES - {Patch.NONE, Patch.LARGE_KEY_CACHE, Patch.PLUGIN_EARLY_RETURN}
+CALLBACK_PATCHES = (
+    frozenset(Patch) - ROTATION_PATCHES - {Patch.NONE, Patch.LARGE_KEY_CACHE, Patch.SLOWER, Patch.PLUGIN_EARLY_RETURN}
+)
 
 
 class Kind(StrEnum):

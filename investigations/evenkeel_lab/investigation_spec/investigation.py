@@ -9,6 +9,7 @@ from typing import Any, Self
 from pydantic import (
     Field,
     NonNegativeFloat,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     ValidationError,
@@ -125,6 +126,16 @@ class Session(Part):
     looks: list[PositiveInt] = Field(
         [6, 12, 24], description="The numbers of pairs after which the session may be judged."
     )
+    always_valid: bool = Field(
+        default=False,
+        description="Whether intervals hold whenever the session stops: it may be judged after each pair, and ends "
+        "when all verdicts are settled. `looks` is then the maximum number of pairs.",
+    )
+    pairs_per_boot: NonNegativeInt = Field(
+        0,
+        description="The number of pairs after which all proxies are booted anew; 0: never. Boots are then the unit: "
+        "each counts with the mean of its pairs.",
+    )
     seconds: PositiveFloat | None = Field(
         None,
         description="The maximum duration once everything is installed. No pair that would end later begins, unless a "
@@ -145,6 +156,12 @@ class Session(Part):
     @model_validator(mode="after")
     def _looks_are_valid(self) -> Self:
         check_looks(self.looks)
+        if self.always_valid and len(self.looks) > 1:
+            raise ValueError("looks: with always_valid, it is one number: the maximum number of pairs")
+        if self.pairs_per_boot and self.subjects is Subjects.FRESH:
+            raise ValueError("pairs_per_boot: fresh subjects are booted for each pair", "Leave one of both out.")
+        if self.pairs_per_boot and any(look % self.pairs_per_boot for look in self.looks):
+            raise ValueError("looks: expected multiples of pairs_per_boot")
         return self
 
 
@@ -313,8 +330,13 @@ class Investigation(Part):
             if judged.floor and METRICS[name].usual.scale is Scale.POINTS:
                 raise ValueError(f"figures.{name} is a share", "Its margin is in points already: leave out the floor.")
         functions = {arm.subject is Kind.FUNCTION for arm in self.arms.values()}
-        if len(functions) > 1 or functions != {name == FUNCTION_METRIC for name in self.figures}:
-            raise ValueError(f"functions have the metric {FUNCTION_METRIC} and no other, and no other subject has it")
+        if len(functions) > 1:
+            raise ValueError("functions are compared with functions only")
+        for name in self.figures:
+            if METRICS[name].is_of_functions and functions != {True}:
+                raise ValueError(f"figures.{name} is measured by functions only")
+        if FUNCTION_METRIC in self.figures and len(self.figures) > 1:
+            raise ValueError(f"figures.{FUNCTION_METRIC} is the only metric of a function that returns a number")
         return self
 
     @model_validator(mode="after")

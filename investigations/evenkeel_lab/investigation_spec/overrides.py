@@ -32,7 +32,9 @@ BESIDE_RUN, UNTIL_WARM = 5.0, 12.0
 def with_pairs(investigation: Investigation, pairs: int) -> Investigation:
     """Return the investigation with `pairs` as its last look."""
     looks = [look for look in investigation.session.looks if look < pairs]
-    return _changed(investigation, session={"looks": [*looks[-2:], pairs]})
+    return _changed(
+        investigation, session={"looks": [pairs] if investigation.session.always_valid else [*looks[-2:], pairs]}
+    )
 
 
 def quickly(investigation: Investigation, seconds: float | None = None) -> Investigation:
@@ -40,11 +42,11 @@ def quickly(investigation: Investigation, seconds: float | None = None) -> Inves
     within, window = (QUICK_SETTLED, QUICK_WINDOW) if seconds is None else (ANY, ONLY_WINDOW)
     session: dict[str, Any] = {"warm_up": min(investigation.session.warm_up, window)}
     if seconds is None:
-        session |= {"looks": [LEAST_PAIRS]}
+        session |= {"looks": [LEAST_PAIRS], "pairs_per_boot": 0}
     else:
         # There is no time for a noise floor, unless nothing else is compared.
         noise = investigation.session.noise and len(investigation.arms) == 1
-        session |= {"looks": [QUICK_PAIRS], "seconds": seconds, "noise": noise}
+        session |= {"looks": [QUICK_PAIRS], "pairs_per_boot": 0, "seconds": seconds, "noise": noise}
     return _changed(
         investigation,
         session=session,

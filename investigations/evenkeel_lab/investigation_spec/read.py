@@ -19,8 +19,8 @@ from evenkeel_lab.investigation_spec.validation_errors import describe, hint
 T = TypeVar("T", bound=Part)
 FOLDER, FILE, STUDY = "investigations", "investigation.toml", "study.toml"
 BEGIN = "evenkeel investigate new NAME."
-# The index of reports and `evenkeel investigate new` have these names.
-TAKEN = ("index", "new")
+# The other pages of reports and `evenkeel investigate new` have these names.
+TAKEN = ("index", "seeds", "benches", "new")
 
 
 def home(start: Path | None = None) -> Path:

@@ -50,6 +50,12 @@ def pair_number(name: str) -> int:
     return int(name.partition("+")[0])
 
 
+def boot_number(investigation: Investigation, pair: int) -> int:
+    """Return the number of the boot in which a pair runs, from 1; 1 for all pairs if proxies are never rebooted."""
+    every = investigation.session.pairs_per_boot
+    return (max(pair, 1) - 1) // every + 1 if every else 1
+
+
 def schedule(investigation: Investigation, pairs: int) -> Iterator[ScheduledPair]:
     """Return the scheduled pairs of the first `pairs` pairs, in the order in which they run."""
     together = investigation.arm_groups

@@ -16,7 +16,7 @@ from evenkeel_lab.runner.measurement.core_pinning import pin, shares, take_turns
 from evenkeel_lab.runner.measurement.fresh_key import with_fresh_key
 from evenkeel_lab.runner.measurement.run import Run, measure, next_start_ns
 from evenkeel_lab.runner.results.analysis import judge_session
-from evenkeel_lab.runner.schedule import ScheduledPair, schedule
+from evenkeel_lab.runner.schedule import ScheduledPair, pair_number, schedule
 from evenkeel_lab.runner.subjects import subjects
 from evenkeel_lab.runner.warm_up import COLD, WarmUp
 from evenkeel_lab.stats import LEAST_PAIRS
@@ -127,8 +127,10 @@ class Session:
         return needed if left < needed <= left + OVERTIME * limit else left
 
     def _settled(self, done: Mapping[str, list[Run]]) -> bool:
-        """Whether a declared look has been reached and settles the session."""
-        for look in self.investigation.session.looks:
+        """Whether a declared look has been reached and settles the session; with always-valid intervals, each pair."""
+        session = self.investigation.session
+        looks = [max(map(pair_number, done), default=0)] if session.always_valid else session.looks
+        for look in looks:
             if all(scheduled.name in done for scheduled in schedule(self.investigation, look)):
                 judgement = judge_session(self.investigation, done, look)
                 if judgement.settled and not judgement.invalid:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.investigation_spec.arm import Kind
 from evenkeel_lab.investigation_spec.investigation import DIRECT, Subjects as Life
 from evenkeel_lab.runner.results.provenance import provenance
-from evenkeel_lab.runner.schedule import ScheduledPair
+from evenkeel_lab.runner.schedule import ScheduledPair, boot_number
 from evenkeel_lab.runner.targets import Target, proxies, targets
 from evenkeel_lab.stack.stack import stack
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from evenkeel_lab.investigation_spec import Investigation
     from evenkeel_lab.progress import Steps
@@ -54,6 +54,10 @@ async def subjects(
                 yield partial(_fresh, below, investigation, warm_up)
                 return
             together = [*investigation.arm_groups, (DIRECT,)] if measured else [tuple(investigation.arms)]
+            if measured and investigation.session.pairs_per_boot:
+                async with _rebooted(below, warm_up, together) as running:
+                    yield running
+                return
             async with targets(below, investigation, together) as targets_of_groups:
                 with steps.step("warming up"):
                     await warm_up.until_steady([proxies_of(group) for group in targets_of_groups.values()])
@@ -81,6 +85,28 @@ def _targets_of(
     for group in groups.values():
         merged = {**group, **merged}
     return merged
+
+
+@contextlib.asynccontextmanager
+async def _rebooted(below: Stack, warm_up: WarmUp, together: Sequence[Sequence[str]]) -> AsyncIterator[Subjects]:
+    """Yield subjects that are booted anew after some pairs, all at the same time."""
+    investigation = warm_up.investigation
+    async with contextlib.AsyncExitStack() as running:
+        current: int | None = None
+        groups: Mapping[frozenset[str], Mapping[str, Target]] = {}
+
+        @contextlib.asynccontextmanager
+        async def of(scheduled: ScheduledPair) -> AsyncIterator[Mapping[str, Target]]:
+            nonlocal current, groups
+            boot = boot_number(investigation, scheduled.pair)
+            if boot != current:
+                await running.aclose()
+                groups = await running.enter_async_context(targets(below, investigation, together))
+                await warm_up.until_steady([proxies_of(group) for group in groups.values()])
+                current = boot
+            yield _targets_of(scheduled, groups)
+
+        yield of
 
 
 @contextlib.asynccontextmanager

@@ -64,6 +64,7 @@ def compare(
     margins: Mapping[str, Margin] | None = None,
     described: Mapping[str, Metric] = METRICS,
     alpha: float = ALPHA,
+    always_valid: bool = False,
 ) -> Comparison:
     """Compare two sets of runs: runs of the same name, or else the n-th run of each.
 
@@ -78,7 +79,11 @@ def compare(
         first = [baseline.figures[name][index] for index, _ in pairs.indices]
         second = [candidate.figures[name][index] for _, index in pairs.indices]
         margin = (margins or {}).get(name, described[name].usual)
-        compared.append(_compare_metric(described[name], margin, first, second, alpha, primary=name == primary))
+        compared.append(
+            _compare_metric(
+                described[name], margin, first, second, alpha, primary=name == primary, always_valid=always_valid
+            )
+        )
     secondary = [metric.verdict for metric in compared if metric.verdict is not None and not metric.primary]
     corrected = iter(holm_correction(secondary))
     figures = [
@@ -92,13 +97,20 @@ def compare(
 
 
 def _compare_metric(
-    metric: Metric, margin: Margin, first: Sequence[float], second: Sequence[float], alpha: float, *, primary: bool
+    metric: Metric,
+    margin: Margin,
+    first: Sequence[float],
+    second: Sequence[float],
+    alpha: float,
+    *,
+    primary: bool,
+    always_valid: bool,
 ) -> Compared:
     why_not = _why_not(margin.scale, first, second)
     if why_not:
         return Compared(metric, margin, first, second, None, why_not, None, primary)
     differences = margin.differences(first, second)
-    verdict = equivalence_test(differences, margin.width(first, second), alpha=alpha)
+    verdict = equivalence_test(differences, margin.width(first, second), alpha=alpha, always_valid=always_valid)
     return Compared(metric, margin, first, second, verdict, "", permutation_p_value(differences), primary)
 
 

@@ -26,10 +26,16 @@ class Metric:
     more_is_worse: bool = True
     is_part: bool = False
     """Whether reports show a candidate's value as a part of the baseline's."""
+    is_of_functions: bool = False
+    """Whether functions measure it, and loads do not."""
 
 
 def _latency(name: str, about: str, share: float) -> Metric:
     return Metric(name, about, "ms", Margin(FACTOR, share))
+
+
+def _of_drill(name: str, about: str, points: float, *, more_is_worse: bool = True) -> Metric:
+    return Metric(name, about, "", Margin(POINTS, points), more_is_worse, is_of_functions=True)
 
 
 METRICS = {
@@ -74,7 +80,37 @@ METRICS = {
             Margin(POINTS, 0.01),
         ),
         Metric("switches", "context switches of the proxy for a request", "", Margin(FACTOR, 0.20)),
-        Metric("value", "what a function of the project's own has measured", "", Margin(FACTOR, 0.05)),
+        _of_drill("success_share", "the share of requests that succeeded", 0.001, more_is_worse=False),
+        _of_drill(
+            "avoidable_share", "the share of requests that failed while an account would have served them", 0.001
+        ),
+        _of_drill("refused_share", "the share of requests whose client saw a 401, 403, 429 or 503", 0.001),
+        _of_drill("no_retry_after", "the share of requests whose refusal did not say when to come back", 0.001),
+        _of_drill("wasted_share", "the share of answers that providers began and no client got", 0.001),
+        _of_drill(
+            "over_limit_share",
+            "attempts beyond an account's limit, as a share of the limit; the worst account, 100 % at most",
+            0.01,
+        ),
+        _of_drill("unfair_share", "the share of its due that the worst treated client did not get", 0.05),
+        _of_drill("capacity_share", "served requests, as a share of those that could be", 0.02, more_is_worse=False),
+        _of_drill("seen_in_log", "the share of runs whose log names the failure", 0.1, more_is_worse=False),
+        _of_drill("seen_in_metrics", "the share of runs whose metrics count the failure", 0.1, more_is_worse=False),
+        Metric(
+            "recovery_s",
+            "seconds from the reset of exhausted accounts until the service is well again",
+            "s",
+            Margin(FACTOR, 0.2, 0.5),
+            is_of_functions=True,
+        ),
+        Metric("attempts", "attempts at accounts, for a request", "", Margin(FACTOR, 0.02, 0.01), is_of_functions=True),
+        Metric(
+            "value",
+            "what a function of the project's own has measured",
+            "",
+            Margin(FACTOR, 0.05),
+            is_of_functions=True,
+        ),
     )
 }
 """All metrics, by name."""

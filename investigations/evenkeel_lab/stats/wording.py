@@ -180,11 +180,16 @@ def share(mean: float, low: float, high: float) -> str:
 
 
 def middle(values: Sequence[float], scale: Scale) -> float:
-    """Return the mean of an arm's values on the scale of their comparison."""
-    if scale is Scale.POINTS or not all(value > 0 for value in values):
-        # The sum of very large values would overflow.
-        return sum(value / len(values) for value in values)
-    return float(np.exp(np.mean(np.log(values))))
+    """Return the mean of an arm's values on the scale of their comparison: of factors the geometric mean."""
+    if is_geometric(values, scale):
+        return float(np.exp(np.mean(np.log(values))))
+    # The sum of very large values would overflow.
+    return sum(value / len(values) for value in values)
+
+
+def is_geometric(values: Sequence[float], scale: Scale) -> bool:
+    """Return whether the mean of an arm's values is the geometric one. It is not, if a value is zero."""
+    return scale is Scale.FACTOR and all(value > 0 for value in values)
 
 
 def amount(compared: Compared, values: Sequence[float]) -> str:

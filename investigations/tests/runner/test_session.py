@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from evenkeel_lab.errors import RigFailure, ScheduleMissed, WrongUse
@@ -15,6 +17,7 @@ from evenkeel_lab.investigation_spec import Investigation
 from evenkeel_lab.investigation_spec.investigation import Key, Load
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.report.caveats import caveats_of
+from evenkeel_lab.runner.function import Measured
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.analysis import Judgement, judge_session
 from evenkeel_lab.runner.results.provenance import Provenance
@@ -85,6 +88,56 @@ def test_a_large_effect_is_found_and_ends_the_session_at_the_first_look(tmp_path
     (comparison,) = found.comparisons
     assert comparison.figures[0].verdict is not None
     assert (comparison.figures[0].verdict.kind, found.settled, found.invalid) == (Kind.MATERIAL, True, [])
+
+
+def test_with_always_valid_intervals_a_session_ends_as_soon_as_it_is_settled(tmp_path: Path) -> None:
+    listening = Listening()
+    fields = investigation(0.5).model_dump() | {"session": {"looks": [24], "always_valid": True}}
+    judgement = asyncio.run(session(tmp_path, Investigation.model_validate(fields), listening).conduct())
+    assert judgement.settled
+    assert 6 <= len(listening.heard) < 24
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_boot_counts_once_with_the_mean_of_its_pairs(seed: int) -> None:
+    fields = proxies().model_dump() | {"session": {"looks": [24], "pairs_per_boot": 4, "noise": False}}
+    wanted = Investigation.model_validate(fields)
+    chance = np.random.default_rng(seed)
+    # All pairs of a boot are slower or faster by the same factor.
+    by_boot = np.repeat(chance.normal(0, 0.1, 6), 4)
+    done = {meeting.name: runs(meeting, float(np.exp(by_boot[meeting.pair - 1]))) for meeting in schedule(wanted, 24)}
+    (comparison,) = judge_session(wanted, done, 24).comparisons
+    (p50,) = (figure for figure in comparison.figures if figure.metric.name == "p50")
+    assert comparison.pairs == 6
+    assert p50.verdict is not None
+    assert p50.verdict.mean == pytest.approx(by_boot.mean())
+
+
+def measure(seed: int, *, effect: float = 0.0) -> Measured:
+    return Measured({"success_share": 1.0 - effect - seed % 7 / 1e6, "p50": 100.0, "p99": math.nan}, 60, {})
+
+
+async def measure_later(seed: int, *, effect: float = 0.0) -> Measured:
+    await asyncio.sleep(0)
+    return measure(seed, effect=effect)
+
+
+@pytest.mark.parametrize("name", ["measure", "measure_later"])
+def test_a_function_may_measure_several_metrics(tmp_path: Path, name: str) -> None:
+    fields = investigation(0.3).model_dump()
+    for arm in fields["arms"].values():
+        arm["function"] = f"{__name__}:{name}"
+    fields["figures"] = {
+        "success_share": {"margin": 0.01, "primary": True},
+        "p50": {"margin": 0.05},
+        "p99": {"margin": 0.1},
+    }
+    judgement = asyncio.run(session(tmp_path, Investigation.model_validate(fields)).conduct())
+    (comparison,) = judgement.comparisons
+    kinds = {figure.metric.name: figure.verdict.kind for figure in comparison.figures if figure.verdict is not None}
+    assert kinds == {"success_share": Kind.MATERIAL, "p50": Kind.NONE}
+    assert any("unknown: p99" in warning for warning in comparison.warnings)
+    assert {run.requests for each in Store(tmp_path).done().values() for run in each} == {60}
 
 
 def test_a_block_compares_all_its_arms(tmp_path: Path) -> None:

@@ -101,7 +101,8 @@ def test_the_key_cache_has_room_for_all_keys() -> None:
 
 
 @pytest.mark.parametrize("patch", PATCHES)
-def test_a_version_without_the_patched_function_is_an_error(patch: str) -> None:
+def test_a_version_without_the_patched_function_is_an_error(patch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOWER_SHARE", "0.1")
     with pytest.raises(AttributeError):
         PATCHES[patch][1](SimpleNamespace(PrometheusLogger=type("PrometheusLogger", (), {})))
 

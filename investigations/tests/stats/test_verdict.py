@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings, strategies as st
 from evenkeel_lab.stats import Kind, Verdict, detectable, equivalence_test, permutation_p_value
 
 differences = st.lists(st.floats(-1, 1, allow_subnormal=False), min_size=6, max_size=30)
-margins = st.floats(0.01, 0.5)
+margins = st.floats(0.01, 0.3)
 RANK = {Kind.NONE: 0, Kind.NEGLIGIBLE: 1, Kind.INCONCLUSIVE: 1, Kind.UNCERTAIN: 2, Kind.MATERIAL: 3}
 
 
@@ -114,3 +114,9 @@ def test_pairs_without_any_difference_have_no_measurable_difference() -> None:
 def test_invalid_input_gets_no_verdict(values: list[float], margin: float, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         equivalence_test(values, margin)
+
+
+def test_a_margin_of_more_than_a_factor_of_two_shows_no_equivalence() -> None:
+    values = [0.01, -0.01, 0.02, -0.02, 0.01, -0.01]
+    assert equivalence_test(values, math.log(1.9)).kind is Kind.NONE
+    assert equivalence_test(values, math.log(2.1)).kind is Kind.INCONCLUSIVE

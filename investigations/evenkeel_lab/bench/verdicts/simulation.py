@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 REQUESTS = 2000
 MEDIAN_MS, SIGMA, MEMORY = 100.0, 0.4, 0.5
 SPIKES, SPIKE_MS = 0.01, 200.0
-RUN_EFFECT = 0.03
+RUN_EFFECT, BOOT_EFFECT = 0.03, 0.10
 # Drift of the machine over a session, and its random walk from run to run.
 DRIFT, WANDER = 0.04, 0.008
 
@@ -39,6 +39,17 @@ def session(source: np.random.Generator, pairs: int, effect: float = 0.0) -> Ses
     first = source.integers(0, 2, pairs)
     pair = np.arange(pairs)
     return Session(runs[pair, first], runs[pair, 1 - first] * (1 + effect))
+
+
+def boots(source: np.random.Generator, count: int, pairs_per_boot: int) -> npt.NDArray[np.float64]:
+    """Return the logarithms of the differences of pairs, by boot and pair, of two arms that are the same.
+
+    Each boot of each arm is faster or slower by chance, for all of its pairs.
+    """
+    of_boot = source.normal(0, BOOT_EFFECT, (count, 2))
+    of_run = source.normal(0, RUN_EFFECT, (count, pairs_per_boot, 2))
+    differences: npt.NDArray[np.float64] = np.diff(of_boot[:, None, :] + of_run, axis=2)[:, :, 0]
+    return differences
 
 
 def median(seed: int, *, effect: float = 0.0) -> float:

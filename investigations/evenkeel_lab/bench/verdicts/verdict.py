@@ -10,8 +10,8 @@ import numpy as np
 from scipy import stats
 
 from evenkeel_lab.bench.result import Metric
-from evenkeel_lab.bench.verdicts.simulation import Session, blocks, session
-from evenkeel_lab.stats import Kind, Margin, Scale, alpha_per_look, equivalence_test
+from evenkeel_lab.bench.verdicts.simulation import Session, blocks, boots, session
+from evenkeel_lab.stats import LEAST_PAIRS, Kind, Margin, Scale, alpha_per_look, equivalence_test
 from evenkeel_load.analysis.statistics import quantiles
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SESSIONS, PAIRS = 400, 6
 LOOKS = (6, 12, 24)
+MOST_PAIRS, PAIRS_PER_BOOT = 40, 4
 QUANTILES = {"p50": 0.5, "p99": 0.99}
 MARGINS = {"p50": Margin(Scale.FACTOR, 0.05), "p99": Margin(Scale.FACTOR, 0.10)}
 SPREAD = 0.03
@@ -52,6 +53,8 @@ async def bench_verdict(steps: Steps) -> list[Metric]:
         same = await share("no difference, six pairs", claims)
         twice = await share("a difference of twice the margin", finds_twice_the_margin)
         zero = await share("no difference, judged at each look", ends_equivalent)
+        anytime = await share("no difference, always-valid intervals after each pair", anytime_claims)
+        rebooted = await share("no difference, proxies that differ by their boot", boot_claims)
         naive = await share("no difference, the usual methods", naive_claims)
     note = ", ".join(f"{name} {value:.0%}" for name, value in naive.items())
     return [
@@ -60,6 +63,27 @@ async def bench_verdict(steps: Steps) -> list[Metric]:
             for name in QUANTILES
         ),
         Metric("aa_false_positive_share_looks", zero["claims"], "", "<= 0.07", f"p50, looks after {LOOKS} pairs"),
+        Metric(
+            "aa_false_positive_share_anytime",
+            anytime["claims"],
+            "",
+            "<= 0.07",
+            f"p50, always-valid intervals at every stopping time from {LEAST_PAIRS} to {MOST_PAIRS} pairs",
+        ),
+        Metric(
+            "aa_false_positive_share_reboots",
+            rebooted["reboots"],
+            "",
+            "<= 0.07",
+            f"{PAIRS} boots of {PAIRS_PER_BOOT} pairs",
+        ),
+        Metric(
+            "aa_false_positive_share_one_boot",
+            rebooted["one boot"],
+            "",
+            ">= 0.07",
+            f"{PAIRS * PAIRS_PER_BOOT} pairs of one boot: too many, as it has to be",
+        ),
         Metric("power_at_twice_margin", min(twice.values()), "", ">= 0.9", _as_text(twice)),
         Metric("equivalence_share_at_zero", zero["equivalent"], "", ">= 0.8", f"s_d = {SPREAD:.0%}, by the last look"),
         Metric("naive_false_positive_share", naive["Mann-Whitney, one pair"], "", None, note),
@@ -90,6 +114,29 @@ def ends_equivalent(seed: int) -> dict[str, bool]:
     """Return the outcome of a session without any difference, with pairs that vary by three per cent."""
     verdict = _last_look(_source(seed, "zero").normal(0, SPREAD, LOOKS[-1]).tolist(), MARGINS["p50"])
     return {"equivalent": verdict.kind is Kind.NONE, "claims": verdict.kind.is_real}
+
+
+def anytime_claims(seed: int) -> dict[str, bool]:
+    """Return whether always-valid intervals claim a difference after any pair of a session without one."""
+    differences = _differences(session(_source(seed, "anytime"), MOST_PAIRS), "p50")
+    margin = MARGINS["p50"].width([1.0], [1.0])
+    return {
+        "claims": any(
+            equivalence_test(differences[:pairs], margin, always_valid=True).kind.is_real
+            for pairs in range(LEAST_PAIRS, MOST_PAIRS + 1)
+        )
+    }
+
+
+def boot_claims(seed: int) -> dict[str, bool]:
+    """Return whether a difference is claimed for arms that are the same, but for the chance of their boots."""
+    margin = MARGINS["p50"].width([1.0], [1.0])
+    source = _source(seed, "boots")
+    rebooted, once = boots(source, PAIRS, PAIRS_PER_BOOT), boots(source, 1, PAIRS * PAIRS_PER_BOOT)
+    return {
+        "reboots": equivalence_test(rebooted.mean(axis=1).tolist(), margin).kind.is_real,
+        "one boot": equivalence_test(once[0].tolist(), margin).kind.is_real,
+    }
 
 
 def naive_claims(seed: int) -> dict[str, bool]:

@@ -31,7 +31,9 @@ class View:
         self._console = console
         looks, timed = investigation.session.looks, investigation.session.seconds
         self._of = "" if timed else f" of {looks[-1]}"
-        self._when = "when the time is over" if timed else f"after {' or '.join(map(str, looks))} pairs"
+        declared = f"after each pair, {looks[-1]} at most" if investigation.session.always_valid else ""
+        declared = declared or f"after {' or '.join(map(str, looks))} pairs"
+        self._when = "when the time is over" if timed else declared
         self._live = Live(console=console, transient=True, auto_refresh=False) if console.is_terminal else None
 
     def __enter__(self) -> Self:

@@ -7,6 +7,7 @@ import contextlib
 import json
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -44,6 +45,8 @@ SECOND = 1.0
 LEAD_SECONDS = 3.0
 LEAST_LAGS = 20
 LOCK = "Lock:"
+Lanes = Mapping[str, Mapping[str, list[int]]]
+"""By account and by kind of event: the number of events in each second of a run."""
 FILE = "run.json"
 """Name of a run's file, next to its records."""
 
@@ -77,6 +80,8 @@ class Run:
     """Reasons why the run measured the rig rather than its arm."""
     cores: tuple[int, ...] = ()
     """The cores on which it began; empty if it was not pinned. In a duet, both arms swap cores."""
+    lanes: Lanes = field(default_factory=dict)
+    """Attempts at each account over time, of a drill."""
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid", allow_inf_nan=False)
 

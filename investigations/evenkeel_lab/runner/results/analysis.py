@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.investigation_spec.investigation import AGAIN
-from evenkeel_lab.runner.schedule import schedule
-from evenkeel_lab.stats import Kind, alpha_per_look
+from evenkeel_lab.runner.schedule import boot_number, schedule
+from evenkeel_lab.stats import Kind, Scale, alpha_per_look
 from evenkeel_lab.stats.compare import Comparison, compare
 from evenkeel_lab.stats.run_set import Runs
 
@@ -59,13 +60,15 @@ def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]
     comparisons, invalid = [], []
     for baseline, candidate in investigation.comparisons:
         valid, dropped = paired(investigation, done, pairs, baseline, candidate)
+        units = _units(investigation, valid)
         comparison = compare(
-            _runs(baseline, [first for _, first, _ in valid], investigation),
-            _runs(candidate, [second for _, _, second in valid], investigation),
+            _runs(baseline, [first for first, _ in units], investigation),
+            _runs(candidate, [second for _, second in units], investigation),
             primary=investigation.primary,
             margins=investigation.margins,
             described=investigation.described,
             alpha=alpha_per_look(investigation.session.looks),
+            always_valid=investigation.session.always_valid,
         )
         comparisons.append(comparison)
         share = len(dropped) / max(1, len(dropped) + len(valid))
@@ -99,7 +102,37 @@ def paired(
     return valid, dropped
 
 
-def _runs(name: str, runs: Sequence[Run], investigation: Investigation) -> Runs:
-    complete = {figure for figure in investigation.figures if runs and all(figure in run.figures for run in runs)}
+def _units(
+    investigation: Investigation, valid: Sequence[tuple[int, Run, Run]]
+) -> list[tuple[Mapping[str, float], Mapping[str, float]]]:
+    """Return the metrics of both arms in each unit: a pair, or all pairs of a boot.
+
+    Pairs of the same boot share whatever happened to that boot, as requests of a run do.
+    """
+    if not investigation.session.pairs_per_boot:
+        return [(first.figures, second.figures) for _, first, second in valid]
+    boots: dict[int, list[tuple[Run, Run]]] = {}
+    for pair, first, second in valid:
+        boots.setdefault(boot_number(investigation, pair), []).append((first, second))
+    return [
+        (_mean([first for first, _ in runs], investigation), _mean([second for _, second in runs], investigation))
+        for runs in boots.values()
+    ]
+
+
+def _mean(runs: Sequence[Run], investigation: Investigation) -> dict[str, float]:
+    """Return the mean of each metric that all runs have: of factors the geometric one, as they are compared."""
+    means = {}
+    for name in investigation.figures:
+        values = [run.figures[name] for run in runs if name in run.figures]
+        if len(values) < len(runs):
+            continue
+        is_factor = investigation.margins[name].scale is Scale.FACTOR
+        means[name] = geometric_mean(values) if is_factor and min(values) > 0 else fmean(values)
+    return means
+
+
+def _runs(name: str, units: Sequence[Mapping[str, float]], investigation: Investigation) -> Runs:
+    complete = {figure for figure in investigation.figures if units and all(figure in unit for unit in units)}
     missing = tuple(figure for figure in investigation.figures if figure not in complete)
-    return Runs(name, {figure: [run.figures[figure] for run in runs] for figure in complete}, partial=missing)
+    return Runs(name, {figure: [unit[figure] for unit in units] for figure in complete}, partial=missing)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,19 +47,24 @@ class ArmMean:
 
 
 def arm_mean(investigation: Investigation, done: Mapping[str, Sequence[Run]], arm: str, name: str) -> ArmMean:
-    """Return the mean of all valid runs."""
+    """Return the mean of all valid runs, as tables state it: of a factor's metric the geometric one."""
     metric = investigation.described[name]
     by_pair: defaultdict[int, list[float]] = defaultdict(list)
     for scheduled, runs in done.items():
         if not any(run.limited for run in runs):
             by_pair[pair_number(scheduled)] += [run.figures.get(name, math.nan) for run in runs if run.arm == arm]
-    means = [fmean(values) for values in by_pair.values() if values]
+    scale = metric.usual.scale
+    means = [wording.middle(values, scale) for values in by_pair.values() if values]
     # If some runs have no value, those that have one may be the better ones.
     if np.isnan(means).any() or len(means) < LEAST_PAIRS:
         return ArmMean(metric, 0 if np.isnan(means).any() else len(means))
-    values = DescrStatsW(np.array(means))
-    mean = float(values.mean)
-    # Equal values, such as those of pairs without errors, have no spread to estimate an interval from.
+    mean = wording.middle(means, scale)
+    if len(set(means)) == 1:
+        # Equal values, such as those of pairs without errors, have no spread to estimate an interval from.
+        return ArmMean(metric, len(means), mean, mean, mean)
     alpha = alpha_per_look(investigation.session.looks)
-    low, high = (mean, mean) if len(set(means)) == 1 else values.tconfint_mean(alpha)
+    if wording.is_geometric(means, scale):
+        low, high = np.exp(DescrStatsW(np.log(means)).tconfint_mean(alpha))
+    else:
+        low, high = DescrStatsW(np.array(means)).tconfint_mean(alpha)
     return ArmMean(metric, len(means), mean, float(low), float(high))

@@ -23,6 +23,7 @@ HERE = Path(__file__).parent
 WRITTEN = (
     "reports/**",
     *(f"investigations/**/{name}.json" for name in ("summary", "profile", "traces")),
+    "investigations/benches/*.json",
     "**/notebook.ipynb",
 )
 

@@ -90,8 +90,12 @@ class WarmUpDocument(RootModel[dict[str, WarmUpOfProcess]]):
 
 def digest(investigation: Investigation) -> str:
     """Return a digest of everything in an investigation that affects its measurements."""
-    # Sessions from before this field had its default.
-    unknown_before: dict[str, Any] = {"gates": {"late_ms"}} if investigation.gates.late_ms == Gates().late_ms else {}
+    # Interim looks are no part of the measurement. A field with its default is one that older sessions did not have.
+    unknown_before: dict[str, Any] = {"session": {"always_valid"}}
+    if not investigation.session.pairs_per_boot:
+        unknown_before["session"].add("pairs_per_boot")
+    if investigation.gates.late_ms == Gates().late_ms:
+        unknown_before["gates"] = {"late_ms"}
     fields = investigation.model_dump_json(exclude=WORDS | unknown_before)
     return hashlib.sha256(fields.encode()).hexdigest()[:DIGITS]
 

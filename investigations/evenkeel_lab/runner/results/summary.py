@@ -14,11 +14,12 @@ from pydantic import BaseModel, model_validator
 from evenkeel_lab.atomic_files import parse_json, read_text, replace_text
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec import Investigation
+from evenkeel_lab.investigation_spec.arm import Kind
 from evenkeel_lab.runner.measurement.latency_summary import Sketch, sketch
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.provenance import COUNTING, Provenance
 from evenkeel_lab.runner.results.store import WarmUpOfProcess
-from evenkeel_lab.runner.schedule import arms_of
+from evenkeel_lab.runner.schedule import arms_of, pair_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,11 +75,18 @@ class Document(BaseModel):
 def gather(store: Store) -> Summary:
     """Return the summary of a session's results so far."""
     head, done = store.head(), store.done()
+    functions = {name for name, arm in head.investigation.arms.items() if arm.subject is Kind.FUNCTION}
     sketches = {
-        meeting: {run.arm: sketch(store.folder / meeting / run.arm) for run in runs if "value" not in run.figures}
+        meeting: {run.arm: sketch(store.folder / meeting / run.arm) for run in runs if run.arm not in functions}
         for meeting, runs in done.items()
     }
-    return Summary(head.name, head.investigation, asdict(head.provenance), store.warm_up(), done, sketches)
+    shown = {meeting: runs if pair_number(meeting) == 1 else without_lanes(runs) for meeting, runs in done.items()}
+    return Summary(head.name, head.investigation, asdict(head.provenance), store.warm_up(), shown, sketches)
+
+
+def without_lanes(runs: Sequence[Run]) -> list[Run]:
+    """Return runs without their lanes. Lanes are drawn of the first pair only."""
+    return [replace(run, lanes={}) for run in runs]
 
 
 def write(summary: Summary, path: Path) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +33,7 @@ UPDATES = (
 )
 # Far more than the keys, users and teams of any load.
 MANY = 100_000
+LONGEST_REQUEST_SECONDS = 0.5
 
 
 async def nothing(*_: Any, **__: Any) -> None:
@@ -146,6 +149,26 @@ def plugin_no_candidate_cache(module: ModuleType) -> None:
     replace(module.CandidateCache, "lookup", lambda _: module.CandidateCache.resolve)
 
 
+def slower(module: ModuleType) -> None:
+    """Make each request take more CPU time, by the share in SLOWER_SHARE: a regression that a search has to find."""
+    share, last = float(os.environ["SLOWER_SHARE"]), time.process_time()
+
+    def with_more_work(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        @functools.wraps(original)
+        async def completion(*arguments: Any, **named: Any) -> Any:
+            nonlocal last
+            # A share of the CPU time since the last request. A pause between requests has work of its own.
+            until = (now := time.process_time()) + share * min(now - last, LONGEST_REQUEST_SECONDS)
+            while time.process_time() < until:
+                pass
+            last = time.process_time()
+            return await original(*arguments, **named)
+
+        return completion
+
+    replace(module.Router, "acompletion", with_more_work)
+
+
 PATCHES: dict[str, tuple[str, Callable[[ModuleType], None]]] = {
     "early_return": (CALLBACK, early_return),
     "skip_updates": (CALLBACK, skip_updates),
@@ -153,6 +176,7 @@ PATCHES: dict[str, tuple[str, Callable[[ModuleType], None]]] = {
     "background_budgets": (CALLBACK, background_budgets),
     "parallel_budgets": (CALLBACK, parallel_budgets),
     "cached_budgets": (AUTH, cached_budgets),
+    "slower": ("litellm.router", slower),
     "large_key_cache": (SERVER, large_key_cache),
     "plugin_early_return": (f"{PLUGIN}.metrics.callback", plugin_early_return),
     "plugin_fresh_snapshots": (f"{PLUGIN}.rotation.pool.account_pool", plugin_fresh_snapshots),

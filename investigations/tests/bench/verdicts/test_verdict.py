@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from evenkeel_lab.bench.verdicts.simulation import REQUESTS, blocks, session
-from evenkeel_lab.bench.verdicts.verdict import claims, ends_equivalent, finds_twice_the_margin, naive_claims
+from evenkeel_lab.bench.verdicts.verdict import (
+    anytime_claims,
+    boot_claims,
+    claims,
+    ends_equivalent,
+    finds_twice_the_margin,
+    naive_claims,
+)
 
 
 def test_a_session_holds_the_effect_that_was_asked_for() -> None:
@@ -29,7 +36,9 @@ def test_arms_that_run_one_after_the_other_drift_apart() -> None:
     assert spreads[blocks] > 1.3 * spreads[session]
 
 
-@pytest.mark.parametrize("simulate", [claims, finds_twice_the_margin, ends_equivalent, naive_claims])
+@pytest.mark.parametrize(
+    "simulate", [claims, finds_twice_the_margin, ends_equivalent, naive_claims, anytime_claims, boot_claims]
+)
 def test_the_same_seed_says_the_same(simulate: object) -> None:
     assert callable(simulate)
     assert simulate(3) == simulate(3)

@@ -1,0 +1,191 @@
+"""`evenkeel bisect`: find the LiteLLM release that changed a metric."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from dataclasses import dataclass, field
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import click
+from packaging.version import InvalidVersion, Version
+from rich.console import Console
+from rich.text import Text
+
+from evenkeel_lab.cli.investigate.progress_view import View
+from evenkeel_lab.cli.output import results
+from evenkeel_lab.compat.releases import between
+from evenkeel_lab.errors import ProcessFailed, UnknownVersion, WrongUse
+from evenkeel_lab.investigation_spec.read import home
+from evenkeel_lab.progress import shown_on
+from evenkeel_lab.runner.bisection.budget import Budget
+from evenkeel_lab.runner.bisection.comparison import Plan, compare_releases
+from evenkeel_lab.runner.bisection.search import Outcome, Result, search
+from evenkeel_lab.stack.folders import cache_in_use, log_folder
+from evenkeel_lab.stack.litellm.environment import require_allowed
+from evenkeel_lab.stats import LEAST_PAIRS, wording
+from evenkeel_lab.stats.metrics import metric_named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel_lab.progress import Steps
+    from evenkeel_lab.stats.compare import Compared
+
+MINUTE = 60.0
+NO_CHANGE = 1
+ENDS = ("good", "bad")
+DATA, FOLDER = "data", "bisect"
+
+
+@click.command()
+@click.option("--good", required=True, metavar="VERSION", help="A release before the change.")
+@click.option("--bad", required=True, metavar="VERSION", help="A release with the change.")
+@click.option("--figure", default="p50", show_default=True, help="The metric that changed.")
+@click.option("--margin", default=3.0, show_default=True, help="The smallest change that counts, in per cent.")
+@click.option("--releases", metavar="VERSION,...", help="Search among these only; by default, all between both.")
+@click.option("--users", default=4, show_default=True, type=click.IntRange(1), help="Clients in a loop.")
+@click.option("--seconds", default=20.0, show_default=True, type=click.FloatRange(1), help="Duration of a run.")
+@click.option(
+    "--pairs", default=24, show_default=True, type=click.IntRange(LEAST_PAIRS), help="Pairs of a comparison, at most."
+)
+@click.option(
+    "--budget", default=90.0, show_default=True, type=click.FloatRange(1), help="Minutes of the whole search."
+)
+@click.option("--fresh", is_flag=True, help="Begin again instead of resuming a stopped search.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of sentences.")
+@click.pass_context
+def bisect(  # noqa: PLR0913  # one for each option
+    context: click.Context,
+    *,
+    good: str,
+    bad: str,
+    figure: str,
+    margin: float,
+    releases: str | None,
+    users: int,
+    seconds: float,
+    pairs: int,
+    budget: float,
+    fresh: bool,
+    as_json: bool,
+) -> None:
+    """Find the first LiteLLM release with a change, by pairs of proxies: each release beside the good one.
+
+    The exit code is 1 if there is no change between both. The same command resumes a search that was stopped.
+    """
+    metric_named(figure)
+    chosen = ordered(good, bad, releases)
+    folder = home().parent / DATA / FOLDER / f"{good}-{bad}-{figure}"
+    if fresh:
+        shutil.rmtree(folder, ignore_errors=True)
+    load = {"users": users, "duration": seconds}
+    plan = Plan(good, figure, load, pairs, folder, lambda release: {"litellm": release})
+    steps = shown_on(Console(stderr=True))
+    with cache_in_use():
+        searching = Searching(plan, steps, Budget(budget * MINUTE), is_silent=as_json)
+        result, names = asyncio.run(_search(searching, chosen, margin / 100))
+    if as_json:
+        click.echo(json.dumps(document(result, names)))
+    else:
+        results().print(sentences(result, good, bad, figure))
+    context.exit(0 if result.first_bad else NO_CHANGE)
+
+
+def ordered(good: str, bad: str, releases: str | None) -> list[str]:
+    """Return the given releases in their order, or both ends if none are given."""
+    names = [good, *(filter(None, (releases or "").replace(",", " ").split())), bad]
+    for name in names:
+        require_allowed(name)
+    try:
+        by_version = {Version(name): name for name in names}
+    except InvalidVersion as error:
+        raise WrongUse(f"{error}.", hint="A version is such as 1.108.7.") from error
+    within = [by_version[version] for version in sorted(by_version) if Version(good) <= version <= Version(bad)]
+    if Version(good) >= Version(bad):
+        raise WrongUse(f"{good} is not older than {bad}.", hint="--good names the older release.")
+    return within
+
+
+async def _search(searching: Searching, chosen: Sequence[str], margin: float) -> tuple[Result, list[str]]:
+    names = list(chosen)
+    if len(names) == len(ENDS):
+        with searching.steps.step("reading the releases from the registry"):
+            names = await between(names[0], names[-1], log_folder() / "uv.log")
+    click.echo(f"{len(names) - 2} releases between {names[0]} and {names[-1]}", err=True)
+    return await search(names, searching.measure, margin), names
+
+
+@dataclass
+class Searching:
+    """A search, which has to end within a time."""
+
+    plan: Plan
+    steps: Steps
+    budget: Budget
+    is_silent: bool = False
+    stop: Event = field(default_factory=Event)
+
+    async def measure(self, release: str, margin: float, left: int) -> Compared | None:
+        """Compare a release with the good one, in its share of the time that is left."""
+        console = Console(stderr=True)
+        try:
+            with (
+                self.budget.share(left) as seconds,
+                View(console, self.plan.investigation(release, margin, seconds)) as view,
+            ):
+                compared = await compare_releases(
+                    self.plan, release, margin, seconds, steps=self.steps, listener=view, stop=self.stop
+                )
+        except (ProcessFailed, UnknownVersion) as error:
+            console.print(Text(f"{release} is left out: {error.what}"), soft_wrap=True)
+            return None
+        if not self.is_silent and compared is not None and compared.verdict is not None:
+            results().print(f"{release}: {self.plan.figure} {wording.effect(compared)} against {self.plan.good}")
+        return compared
+
+
+def sentences(result: Result, good: str, bad: str, figure: str) -> Text:
+    """Return the result as text."""
+    if result.whole is None or result.whole.verdict is None:
+        return Text(f"{bad} could not be compared with {good}.")
+    effect = wording.effect(result.whole)
+    if not result.first_bad:
+        return Text(f"No change of {figure} from {good} to {bad} was found: {effect}.")
+    lines = [f"{result.first_bad} is the first release with the change: {figure} {effect} from {good} to {bad}."]
+    if result.skipped:
+        lines.append(f"Not measured, and perhaps earlier: {', '.join(result.skipped)}.")
+    if not result.is_certain:
+        unsure = ", ".join(step.release for step in result.steps if not step.is_certain)
+        lines.append(f"It is uncertain on which side these are: {unsure}. More --pairs or a larger --budget may tell.")
+    return Text("\n".join(lines))
+
+
+def document(result: Result, names: Sequence[str]) -> dict[str, Any]:
+    """Return the result as a JSON document."""
+    return {
+        "releases": list(names),
+        "change": _effect(result.whole),
+        "first_bad": result.first_bad or None,
+        "last_good": result.last_good or None,
+        "is_certain": result.is_certain,
+        "steps": [
+            {
+                "release": step.release,
+                "outcome": step.outcome,
+                "is_certain": step.is_certain,
+                "effect": _effect(step.compared),
+            }
+            for step in result.steps
+        ],
+        "skipped": [step.release for step in result.steps if step.outcome is Outcome.SKIPPED],
+    }
+
+
+def _effect(compared: Compared | None) -> dict[str, float] | None:
+    if compared is None or compared.verdict is None:
+        return None
+    low, high = compared.ends
+    return {"mean": compared.margin.effect(compared.verdict.mean), "low": low, "high": high}

@@ -1,0 +1,1 @@
+"""Search for the release that changed a metric."""

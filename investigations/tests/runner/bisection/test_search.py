@@ -1,0 +1,81 @@
+"""Binary search with comparisons that are made up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given, strategies as st
+
+from evenkeel_lab.runner.bisection.search import Outcome, Result, comparisons_left, search
+from evenkeel_lab.stats.compare import compare
+from evenkeel_lab.stats.equivalence_margin import Margin, Scale
+from evenkeel_lab.stats.run_set import Runs
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from evenkeel_lab.stats.compare import Compared
+
+MARGIN, PAIRS = 0.03, 8
+
+
+def compared(factor: float, margin: float, spread: float = 0.005) -> Compared:
+    noise = np.random.default_rng(1).normal(0, spread, PAIRS)
+    runs = [
+        Runs(name, {"p50": list(values)})
+        for name, values in (("a", np.full(PAIRS, 100.0)), ("b", 100 * factor * np.exp(noise - noise.mean())))
+    ]
+    (figure,) = compare(*runs, margins={"p50": Margin(Scale.FACTOR, margin)}).figures
+    return figure
+
+
+def found(
+    releases: int, planted: int, factor: float, broken: Collection[int] = (), spread: float = 0.005
+) -> tuple[Result, list[str]]:
+    names, measured = [f"r{number}" for number in range(releases)], []
+
+    async def measure(release: str, margin: float, left: int) -> Compared | None:
+        measured.append(release)
+        assert left >= 1
+        number = names.index(release)
+        return None if number in broken else compared(factor if number >= planted else 1.0, margin, spread)
+
+    return asyncio.run(search(names, measure, MARGIN)), measured
+
+
+@given(st.integers(2, 200), st.data(), st.sampled_from([0.8, 0.95, 1.06, 2.0]))
+def test_it_finds_the_first_release_with_the_change(releases: int, data: st.DataObject, factor: float) -> None:
+    planted = data.draw(st.integers(1, releases - 1))
+    result, measured = found(releases, planted, factor)
+    assert (result.last_good, result.first_bad) == (f"r{planted - 1}", f"r{planted}")
+    assert result.is_certain
+    assert len(measured) <= 1 + comparisons_left(releases - 2)
+
+
+def test_without_a_change_it_compares_the_ends_only() -> None:
+    result, measured = found(50, 50, 1.0)
+    assert result.first_bad == ""
+    assert measured == ["r49"]
+
+
+def test_a_release_that_cannot_be_measured_is_left_out() -> None:
+    result, _ = found(6, 3, 1.1, broken={3})
+    assert (result.last_good, result.first_bad, result.skipped) == ("r2", "r4", ["r3"])
+
+
+def test_if_the_bad_release_cannot_be_measured_there_is_no_result() -> None:
+    result, measured = found(6, 3, 1.1, broken={5})
+    assert (result.whole, result.first_bad, measured) == (None, "", ["r5"])
+
+
+def test_a_release_near_half_of_the_change_is_uncertain() -> None:
+    names = ["good", "middle", "bad"]
+
+    async def measure(release: str, margin: float, _: int) -> Compared:
+        return compared({"middle": 1.06, "bad": 1.1}[release], margin, spread=0.03)
+
+    result = asyncio.run(search(names, measure, MARGIN))
+    assert [step.outcome for step in result.steps] == [Outcome.BAD]
+    assert not result.is_certain

@@ -1,0 +1,101 @@
+"""`evenkeel bisect`: its command line, with comparisons that are made up."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from evenkeel_lab.cli import bisect as command
+from evenkeel_lab.errors import ProcessFailed, UnknownVersion, WrongUse
+from evenkeel_lab.runner.bisection.comparison import CANDIDATE, GOOD, Plan
+from evenkeel_lab.stats.compare import compare
+from evenkeel_lab.stats.equivalence_margin import Margin, Scale
+from evenkeel_lab.stats.run_set import Runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evenkeel_lab.stats.compare import Compared
+
+RELEASES = ["1.106.2", "1.106.3", "1.107.0", "1.108.0", "1.108.7"]
+SLOW = {"1.108.0", "1.108.7"}
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    (tmp_path / "investigations").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    async def releases(good: str, bad: str, _: object) -> list[str]:
+        return RELEASES[RELEASES.index(good) : RELEASES.index(bad) + 1]
+
+    async def compared(plan: Plan, release: str, margin: float, *_: object, **__: object) -> Compared:
+        if release == "1.107.0":
+            raise ProcessFailed("LiteLLM 1.107.0 ended.", hint="See its log.")
+        values = 100 * (1.1 if release in SLOW else 1.0) * np.exp(np.linspace(-0.005, 0.005, 8))
+        sets = Runs("good", {plan.figure: [100.0] * 8}), Runs("candidate", {plan.figure: list(values)})
+        return compare(*sets, margins={plan.figure: Margin(Scale.FACTOR, margin)}).figures[0]
+
+    monkeypatch.setattr(command, "between", releases)
+    monkeypatch.setattr(command, "compare_releases", compared)
+
+    def invoke(*arguments: str) -> Result:
+        return CliRunner().invoke(command.bisect, ["--good", "1.106.2", *arguments])
+
+    return invoke
+
+
+def test_it_names_the_first_release_with_the_change_and_those_that_were_left_out(run: Any) -> None:
+    result = run("--bad", "1.108.7")
+    assert result.exit_code == 0
+    assert "1.108.0 is the first release with the change: p50 +10." in result.output
+    assert "Not measured, and perhaps earlier: 1.107.0." in result.output
+    assert "1.107.0 is left out: LiteLLM 1.107.0 ended." in result.output
+
+
+def test_without_a_change_the_exit_code_is_1(run: Any) -> None:
+    result = run("--bad", "1.106.3")
+    assert result.exit_code == 1
+    assert "No change of p50 from 1.106.2 to 1.106.3 was found" in result.output
+
+
+def test_the_result_can_be_a_json_document(run: Any) -> None:
+    result = run("--bad", "1.108.7", "--json")
+    document = json.loads(result.stdout)
+    assert (document["first_bad"], document["last_good"]) == ("1.108.0", "1.106.3")
+    assert document["change"]["low"] < 0.1 < document["change"]["high"]
+    assert document["skipped"] == ["1.107.0"]
+
+
+def test_releases_may_be_chosen_in_any_order(run: Any) -> None:
+    result = run("--bad", "1.108.7", "--releases", "1.108.0, 1.106.3")
+    assert "1.108.0 is the first release" in result.output
+    assert "2 releases between 1.106.2 and 1.108.7" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (["--bad", "1.106.1"], WrongUse, "1.106.2 is not older than 1.106.1"),
+        (["--bad", "1.106.2"], WrongUse, "is not older than"),
+        (["--bad", "newest"], WrongUse, "newest"),
+        (["--bad", "1.82.7"], UnknownVersion, "1.82.7"),
+        (["--bad", "1.108.7", "--figure", "p59"], WrongUse, "There is no metric 'p59'"),
+    ],
+)
+def test_a_mistake_is_a_sentence(run: Any, arguments: list[str], error: type[WrongUse], message: str) -> None:
+    result = run(*arguments)
+    assert isinstance(result.exception, error)
+    assert message in str(result.exception)
+
+
+def test_a_comparison_is_a_session_of_duets_that_ends_when_it_is_settled(tmp_path: Path) -> None:
+    plan = Plan("1.106.2", "p95", {"users": 4, "duration": 20.0}, 24, tmp_path, lambda release: {"litellm": release})
+    wanted = plan.investigation("1.108.7", 0.04, 600.0)
+    assert {name: arm.litellm for name, arm in wanted.arms.items()} == {GOOD: "1.106.2", CANDIDATE: "1.108.7"}
+    assert (wanted.primary, wanted.figures["p95"].margin) == ("p95", 0.04)
+    assert (wanted.session.always_valid, wanted.session.looks, wanted.session.seconds) == (True, [24], 600.0)
