@@ -95,7 +95,8 @@ def pairs_done(summary: Summary) -> int:
 def _pairs(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
     looks, done = summary.investigation.session.looks, pairs_done(summary)
     # If time decides when a session stops, results cannot influence it.
-    if done not in looks and summary.investigation.session.seconds is None:
+    may_stop_anytime = summary.investigation.session.always_valid or summary.investigation.session.seconds is not None
+    if done not in looks and not may_stop_anytime:
         declared = ", ".join(map(str, looks))
         yield Caveat(
             "no-look", f"The session was judged after {counted(done, 'pair')}; declared beforehand: {declared}."
@@ -109,7 +110,8 @@ def _pairs(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
 
 
 def _design(summary: Summary, _: Judgement) -> Iterator[Caveat]:
-    pairs = [runs for runs in summary.done.values() if len(runs) > 1 and "value" not in runs[0].figures]
+    functions = {name for name, arm in summary.investigation.arms.items() if arm.subject is Kind.FUNCTION}
+    pairs = [runs for runs in summary.done.values() if len(runs) > 1 and runs[0].arm not in functions]
     apart = sum(all(run.cores for run in runs) for runs in pairs)
     if summary.investigation.session.design is Design.DUETS and apart < len(pairs):
         share = f"{len(pairs) - apart} of {len(pairs)} pairs were no duets, but ran one after the other"

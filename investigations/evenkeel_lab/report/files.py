@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec import find, known, name_of, read as read_investigation, read_study, studies
 from evenkeel_lab.investigation_spec.read import home
+from evenkeel_lab.investigation_spec.seeds import read_seeds
 from evenkeel_lab.profiling.profile import FILE as PROFILE, read as read_profile
 from evenkeel_lab.progress import Silent
+from evenkeel_lab.report.benches import benches_page
 from evenkeel_lab.report.generated_marker import is_marked, marked
 from evenkeel_lab.report.html import document
 from evenkeel_lab.report.index import index
 from evenkeel_lab.report.page import page
 from evenkeel_lab.report.report_data import report_data_of
+from evenkeel_lab.report.seeds import seeds_page
 from evenkeel_lab.report.study import study_page
+from evenkeel_lab.runner.results.bench_results import read_benches
 from evenkeel_lab.runner.results.summary import FILE, read as read_summary
 from evenkeel_lab.tracing.traces import FILE as TRACES, read as read_traces
 
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.results.summary import Summary
     from evenkeel_lab.tracing.traces import Traces
 
-REPORTS, INDEX = "reports", "index.md"
+REPORTS, INDEX, SEEDS, BENCHES = "reports", "index.md", "seeds.md", "benches.md"
 # HTML pages are not committed, so they are not checked for drift.
 COMMITTED, OTHERS = ("**/*.md", "**/*.svg"), ("**/*.html",)
 
@@ -140,6 +144,16 @@ def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendere
             pages.append(study_page(name, study, by_chapter))
     waiting = {name: read_investigation(folder) for name, folder in folders.items() if name not in measured}
     files = {INDEX: index([*by_name.values()], waiting, {name: study.question for name, study in by_study.items()})}
+    benches = read_benches(home())
+    if benches:
+        files[BENCHES] = benches_page(benches)
+    seeds = read_seeds(home())
+    if seeds is not None:
+        by_chapter_of = {
+            name: {chapter: by_name[f"{name}/{chapter}"] for chapter in _chapters_of(name, by_name)}
+            for name in by_study
+        }
+        files[SEEDS] = seeds_page(seeds, by_study, by_chapter_of)
     for rendered in pages:
         files |= rendered.files
     files = {name: marked(name, text) for name, text in files.items()}

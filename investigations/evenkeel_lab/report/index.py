@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.investigation_spec import Investigation
     from evenkeel_lab.report.report_data import ReportData
-    from evenkeel_lab.stats.compare import Comparison
+    from evenkeel_lab.stats.compare import Compared, Comparison
 
 HEAD = ("investigation", "question", "arm", "effect [interval]", "verdict", "measured")
 
@@ -28,6 +28,7 @@ def index(
     if studies:
         parts.append(items([f"[{name}]({name}.md): {text(question)}" for name, question in studies.items()]))
     if measured:
+        parts.append(paragraph(_same_proxies(measured)))
         parts.append(table(HEAD, [row for data in measured for row in _rows(data)], {HEAD[3]}))
     if waiting:
         parts.append("## Not measured yet")
@@ -35,6 +36,27 @@ def index(
     if not measured and not waiting:
         parts.append(paragraph("There are no investigations yet."))
     return "\n\n".join(parts) + "\n"
+
+
+def _same_proxies(measured: Sequence[ReportData]) -> str:
+    """Return how often a second proxy that is the same as the baseline seemed to differ from it."""
+    repeated = [data.noise for data in measured if data.noise is not None]
+    all_figures = [
+        compared for comparison in repeated for compared in comparison.figures if compared.verdict is not None
+    ]
+    deciding = [compared for compared in all_figures if compared.primary]
+    return (
+        f"In {len(repeated)} sessions, the baseline was compared with a second proxy that is the same. In "
+        f"{sum(map(_differs, deciding))} of {len(deciding)}, the figure that decides differed (its interval excludes "
+        f"zero), and of all figures {sum(map(_differs, all_figures))} of {len(all_figures)} did; by chance one in "
+        "twenty would. A difference that is larger than the margin, or may be, makes a session invalid. A smaller one "
+        "is its noise floor, which the page states."
+    )
+
+
+def _differs(compared: Compared) -> bool:
+    assert compared.verdict is not None
+    return compared.verdict.low > 0 or compared.verdict.high < 0
 
 
 def _rows(data: ReportData) -> list[list[str]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.formatting import counted, duration
 from evenkeel_lab.investigation_spec.quotation import QUOTATION, Form, Share, quoted
 from evenkeel_lab.report.caveats import pairs_done
-from evenkeel_lab.report.claim_check import check_comparison, interval_position
+from evenkeel_lab.report.claim_check import ClaimVerdict, check_comparison, interval_position
 from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, table, text
 from evenkeel_lab.report.page import Page, folder_of
 from evenkeel_lab.report.plots.answers import NAME as ANSWERS, answers
@@ -190,19 +191,16 @@ def _claims(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> st
     rows = []
     for claim in study.claims:
         compared = _compared(claim, by_chapter)
-        verdict = (
-            check_comparison(claim.between, compared, has_direction=claim.form is not Form.SHARE) if compared else None
-        )
         position = interval_position(claim.between, compared) if compared else ""
-        shown = f"open: {_why_not(claim, compared, by_chapter)}" if verdict is None else str(verdict)
-        is_believed = claim.chapter in by_chapter and not is_invalid(by_chapter[claim.chapter])
+        ruling = ruling_of(claim, by_chapter)
+        shown = f"{ruling.verdict}: {ruling.why_not}" if ruling.why_not else str(ruling.verdict)
         rows.append(
             [
                 text(claim.says),
                 f"{_where(name, claim, by_chapter)}: {claim.figure}{_range(claim)}",
-                _estimated(claim, compared) if compared else "",
+                ruling.effect,
                 position,
-                f"**{shown}**" if is_believed or verdict is None else f"{shown} (the session is invalid)",
+                f"**{shown}**" if ruling.is_believed else f"{shown} (the session is invalid)",
                 _with_quotations(claim.why, by_chapter),
             ]
         )
@@ -221,6 +219,29 @@ def _claims(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> st
     )
     head = ("claim", "as a range", "ours [interval]", "ours lies", "ruling", "why")
     return "\n\n".join(["## What others found", paragraph(method), table(head, rows, {head[2]})])
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """The verdict on a claim, and the effect that was measured."""
+
+    verdict: ClaimVerdict
+    effect: str
+    why_not: str = ""
+    """Why there is no verdict; empty if there is one."""
+    is_believed: bool = True
+    """Whether the session is valid."""
+
+
+def ruling_of(claim: Claim, by_chapter: Mapping[str, ReportData]) -> Ruling:
+    """Check a claim against the results of its chapter."""
+    compared = _compared(claim, by_chapter)
+    if compared is None or compared.verdict is None:
+        effect = _estimated(claim, compared) if compared else ""
+        return Ruling(ClaimVerdict.OPEN, effect, _why_not(claim, compared, by_chapter))
+    verdict = check_comparison(claim.between, compared, has_direction=claim.form is not Form.SHARE)
+    assert verdict is not None
+    return Ruling(verdict, _estimated(claim, compared), is_believed=not is_invalid(by_chapter[claim.chapter]))
 
 
 def _measures(name: str, cures: Sequence[Cure], by_chapter: Mapping[str, ReportData]) -> str:

@@ -88,7 +88,7 @@ def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
         ("floor = 1.0", "floor = inf", ("figures.p50.floor", "a difference that never matters")),
         ("margin = 0.005", "margin = 0.005\nfloor = 0.1", ("figures.error_rate is a share", "leave out the floor")),
         ("primary = true", 'primary = true\nunit = "s"', ("figures.p50 is known already", "leave out")),
-        ("[figures.p50]", "[figures.value]", ("functions have the metric value", "")),
+        ("[figures.p50]", "[figures.value]", ("figures.value is measured by functions only", "")),
         ("[figures.p50]", "[figures.meann]", ("no metric 'meann'", "Did you mean mean?")),
         ('"chat"', '"chatt"', ("no scenario 'chatt'", "Did you mean chat?")),
         ('baseline = "off"', 'baseline = "of"', ("no arm 'of'", "Did you mean off?")),

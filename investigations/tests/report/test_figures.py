@@ -38,8 +38,19 @@ def everything(*arms: str) -> dict[str, Any]:
     return {"arms": loaded, "ablation": ABLATION, "queue": {"arms": list(arms[:3])}}
 
 
+def with_lanes(summary: Summary) -> Summary:
+    """Return a session whose first runs have lanes of two accounts, as those of drills have."""
+    lanes = {
+        "a": {"faulty": [0, 1, 1], "served": [3, 0, 5], "over_limit": [0, 0, 1], "failed": [0, 2, 0]},
+        "b": {"faulty": [0, 0, 0], "served": [1, 2, 3], "over_limit": [0, 0, 0], "failed": [0, 0, 0]},
+    }
+    first = min(summary.done)
+    return replace(summary, done={**summary.done, first: [replace(run, lanes=lanes) for run in summary.done[first]]})
+
+
 def test_every_plot_is_in_the_page_with_an_alt_text(simulate: Any) -> None:
-    rendered = page(report_data_of(simulate(everything("off", "on", "less", LONG), effects={"less": 1.05})))
+    summary = with_lanes(simulate(everything("off", "on", "less", LONG), effects={"less": 1.05}))
+    rendered = page(report_data_of(summary))
     assert set(rendered.figures) == set(FIGURES)
     for name in FIGURES:
         (line,) = (line for line in rendered.markdown.splitlines() if line.endswith(f"](case/{name}.svg)"))
@@ -70,7 +81,7 @@ def test_plots_and_alt_texts_do_not_depend_on_the_last_bits_of_values(simulate: 
     def other(value: float) -> float:
         return value * float(1 + source.uniform(-LAST_BITS, LAST_BITS))
 
-    summary = simulate(everything("off", "on", "less", LONG), effects={"less": 1.05})
+    summary = with_lanes(simulate(everything("off", "on", "less", LONG), effects={"less": 1.05}))
     other_machine = moved(summary, other)
     data, other_data = report_data_of(summary), report_data_of(other_machine)
     rendered = page(data)
@@ -108,7 +119,7 @@ def test_a_plot_without_data_is_not_drawn(simulate: Any, changed: dict[str, Any]
 
 
 def test_an_invalid_session_is_marked_in_every_plot_and_alt_text(simulate: Any) -> None:
-    summary = simulate(everything("off", "on", "less"), effects={"less": 1.05, "again": 1.3})
+    summary = with_lanes(simulate(everything("off", "on", "less"), effects={"less": 1.05, "again": 1.3}))
     judgement = report_data_of(summary).judgement
     assert judgement.invalid
     for drawing in FIGURES.values():

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evenkeel_lab.bench.failover.arm import Drill, run_drill
+from evenkeel_lab.bench.failover.arm import Drill, Outcome, run_drill
 from evenkeel_lab.bench.failover.profile import Trouble
 from evenkeel_lab.bench.rotation.model_groups import ANSWER, unwatched
 from evenkeel_lab.investigation_spec.arm import Patch
@@ -35,7 +35,10 @@ RATE, LATENCY = 50.0, 0.1
 ALIVE_SECONDS, AT_ONCE_SECONDS = 0.5, 1.0
 # Half of the capacity of a proxy with one worker. Every other account dies, one after another.
 DRILL_RATE, FIRST_DIES_AT, NEXT_AFTER, OBSERVED_SECONDS = 20.0, 3.0, 1.5, 10.0
+# At this rate, each account gets two requests a second: the quota is used up in a third of the time.
+QUOTA_REQUESTS, QUOTA_SECONDS = 20, 30.0
 MILLISECONDS = 1000
+REVOKED_KEY = "status=401"
 # Values are compared by factors, which must not be zero.
 LEAST = 1.0
 REVOKED = Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "its key was revoked")
@@ -50,14 +53,29 @@ def after_death(seed: int, *, ttl: float = 10.0, at_once: bool = True) -> float:
 
 
 def at_proxy(
-    seed: int, *, rotation: str = "evenkeel", ttl: float = 10.0, workers: int = 1, rate: float = DRILL_RATE
+    seed: int,
+    *,
+    rotation: str = "evenkeel",
+    ttl: float = 10.0,
+    workers: int = 1,
+    rate: float = DRILL_RATE,
+    fault: str = REVOKED_KEY,
 ) -> float:
     """Return one plus the number of requests that reach five of ten accounts in the ten seconds after their deaths.
 
-    `rotation` is `evenkeel` or one of LiteLLM's routing strategies. Several workers share state through Redis. With a
-    `ttl` of 0, each request makes a new snapshot. `rate` is the number of requests per second.
+    An account dies when the fault `fault` of the mock begins. `rotation` is `evenkeel` or one of LiteLLM's routing
+    strategies. Several workers share state through Redis. With a `ttl` of 0, each request makes a new snapshot. `rate`
+    is the number of requests per second.
     """
-    return asyncio.run(_at_proxy(random.Random(seed), rotation, ttl, workers, rate)) + LEAST
+    return asyncio.run(_at_proxy(random.Random(seed), rotation, ttl, workers, rate, fault)) + LEAST
+
+
+def at_quota(seed: int, *, rotation: str = "evenkeel", ttl: float = 10.0) -> float:
+    """Return one plus the number of requests that reach accounts whose quota is used up.
+
+    Five of ten accounts have a quota of which no proxy is configured to know.
+    """
+    return asyncio.run(_at_quota(random.Random(seed), rotation, ttl)) + LEAST
 
 
 async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> float:
@@ -109,13 +127,34 @@ async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> f
     return last
 
 
-async def _at_proxy(chance: random.Random, rotation: str, ttl: float, workers: int, rate: float) -> int:
+async def _at_proxy(chance: random.Random, rotation: str, ttl: float, workers: int, rate: float, fault: str) -> int:
     accounts = unlimited_accounts(ACCOUNTS)
     dies = {account.name: FIRST_DIES_AT + NEXT_AFTER * number for number, account in enumerate(accounts[::2])}
+    due = _arrivals(chance, rate, max(dies.values()) + OBSERVED_SECONDS)
+    drill = Drill(accounts, due, tuple(Trouble(name, fault, moment) for name, moment in dies.items()))
+    outcome = await _outcome(drill, rotation, ttl, workers)
+    return sum(0 <= entry.at - dies.get(entry.account, math.inf) < OBSERVED_SECONDS for entry in outcome.journal)
+
+
+async def _at_quota(chance: random.Random, rotation: str, ttl: float) -> int:
+    quota = {"name": "5h", "for": "5h", "requests": QUOTA_REQUESTS}
+    accounts = tuple(
+        account if number % 2 else replace(account, quota=quota)
+        for number, account in enumerate(unlimited_accounts(ACCOUNTS))
+    )
+    outcome = await _outcome(Drill(accounts, _arrivals(chance, DRILL_RATE, QUOTA_SECONDS)), rotation, ttl, 1)
+    return sum(entry.is_beyond_limit for entry in outcome.journal)
+
+
+def _arrivals(chance: random.Random, rate: float, seconds: float) -> list[float]:
     due, at = [], 0.0
-    while (at := at + chance.expovariate(rate)) < max(dies.values()) + OBSERVED_SECONDS:
+    while (at := at + chance.expovariate(rate)) < seconds:
         due.append(at)
-    drill = Drill(accounts, due, tuple(Trouble(name, "status=401", moment) for name, moment in dies.items()))
+    return due
+
+
+async def _outcome(drill: Drill, rotation: str, ttl: float, workers: int) -> Outcome:
+    """Run a drill with a proxy. With a `ttl` of 0, its rotation makes a new snapshot for each request."""
     subject = drill.subject(rotation, DEFAULT_VERSION, workers)
     if ttl:
         settings = merged(subject.settings, {"evenkeel": {"rotation": {"snapshot_ttl": ttl}}})
@@ -124,5 +163,4 @@ async def _at_proxy(chance: random.Random, rotation: str, ttl: float, workers: i
         subject = replace(subject, patch=Patch.PLUGIN_FRESH_SNAPSHOTS)
     with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as folder:
         async with stack(drill.options()) as ground, ground.proxy(subject) as proxy:
-            outcome = await run_drill(ground, proxy, drill, Path(folder) / "records")
-    return sum(0 <= entry.at - dies.get(entry.account, math.inf) < OBSERVED_SECONDS for entry in outcome.journal)
+            return await run_drill(ground, proxy, drill, Path(folder) / "records")

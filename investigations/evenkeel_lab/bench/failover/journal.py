@@ -7,12 +7,14 @@ are beyond the limit.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from evenkeel_lab.bench.failover.profile import Trouble
     from evenkeel_lab.stack.litellm.accounts import Account
 
 MINUTE = 60.0
@@ -128,3 +130,78 @@ def left(journal: Sequence[Entry], accounts: Sequence[Account], moments: Sequenc
             )
         )
     return free
+
+
+def could_serve(
+    journal: Sequence[Entry],
+    accounts: Sequence[Account],
+    troubles: Sequence[Trouble],
+    moments: Sequence[float],
+    resets: Mapping[str, float],
+) -> list[bool]:
+    """Return whether some account without a fault had room for a request, at each of `moments` in their order.
+
+    `resets` is the time at which the windows of an account were emptied before their end.
+    """
+    uses = {account.name: _Uses(account, resets.get(account.name)) for account in accounts}
+    entries = iter(sorted((entry for entry in journal if entry.is_accepted), key=lambda entry: entry.at))
+    result = []
+    entry = next(entries, None)
+    for moment in moments:
+        while entry is not None and entry.at <= moment:
+            uses[entry.account].add(entry.at)
+            entry = next(entries, None)
+        faulty = {trouble.account for trouble in troubles if trouble.is_on(moment)}
+        result.append(any(of_account.has_room(moment) for name, of_account in uses.items() if name not in faulty))
+    return result
+
+
+class _Uses:
+    """Accepted requests of an account: in its current minute, and of its quota."""
+
+    def __init__(self, account: Account, reset: float | None) -> None:
+        self._rpm, self._quota = account.rpm, account.quota.get("requests", math.inf)
+        self._reset = math.inf if reset is None else reset
+        self._minute, self._of_quota = Window(-MINUTE), 0
+
+    def add(self, at: float) -> None:
+        self._pass_time(at)
+        if at >= self._minute.opened + MINUTE:
+            self._minute = Window(at)
+        self._minute.accepted += 1
+        self._of_quota += 1
+
+    def has_room(self, at: float) -> bool:
+        self._pass_time(at)
+        is_open = at < self._minute.opened + MINUTE
+        return self._of_quota < self._quota and not (is_open and self._minute.accepted >= self._rpm)
+
+    def _pass_time(self, at: float) -> None:
+        if at >= self._reset:
+            self._reset, self._minute, self._of_quota = math.inf, Window(-MINUTE), 0
+
+
+def lanes(
+    journal: Sequence[Entry], accounts: Sequence[Account], troubles: Sequence[Trouble], seconds: float
+) -> dict[str, dict[str, list[int]]]:
+    """Return the attempts at each account in each second, by what became of them.
+
+    `served` were accepted, `over_limit` were rejected because the account had nothing left, and `failed` met a fault.
+    `faulty` is 1 in the seconds in which the account had a fault.
+    """
+    columns = range(math.ceil(seconds))
+    counts = {
+        account.name: {
+            "faulty": [
+                int(any(trouble.account == account.name and trouble.is_on(second) for trouble in troubles))
+                for second in columns
+            ],
+            **{kind: [0] * len(columns) for kind in ("served", "over_limit", "failed")},
+        }
+        for account in accounts
+    }
+    for entry in journal:
+        if 0 <= entry.at < seconds and not entry.is_others:
+            kind = "failed" if entry.fault else "over_limit" if entry.is_beyond_limit else "served"
+            counts[entry.account][kind][int(entry.at)] += 1
+    return counts

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MICROSECONDS = 1e6
 MEMORY = Path("/dev/shm")  # noqa: S108  # a folder of its own is made in it
 ROWS, OPERATIONS, LEAST_BATCHES = 1_000, 1_000, 20
-POOL = 10
+POOL, WRITE_EVERY = 10, 10
 GET = "SELECT * FROM runs WHERE id = ?"
 PUT = "INSERT INTO runs (model, text, seconds) VALUES (?, ?, ?)"
 TEXT = "x" * 200
@@ -137,8 +137,103 @@ def read_at_once(seed: int, *, threads: int = 10, mode: str = "wal", on_disk: bo
             return (time.perf_counter() - began) / len(all_ids) * MICROSECONDS
 
 
-def write_in(seed: int, *, transaction: str = "immediate", size: int = 100, on_disk: bool = False) -> float:
-    """Write rows in batches: in an immediate or deferred transaction, or each in its own (`none`)."""
+def read_many(seed: int, *, how: str = "one", size: int = 100, on_disk: bool = False) -> float:
+    """Read rows in batches: one by one (`one`), so within a transaction (`transaction`), or in one query (`query`)."""
+    ids = _ids(seed)
+    batches = [ids[start : start + size] for start in range(0, len(ids), size)]
+    marks = ", ".join("?" * size)
+    with folder(on_disk=on_disk) as directory, closing(filled(directory / "f.db", "wal")) as connection:
+
+        def read_some(number: int) -> None:
+            batch = batches[number % len(batches)]
+            if how == "query":
+                connection.execute(f"SELECT * FROM runs WHERE id IN ({marks})", batch).fetchall()
+                return
+            if how == "transaction":
+                connection.execute("BEGIN")
+            for row_id in batch:
+                connection.execute(GET, (row_id,)).fetchone()
+            if how == "transaction":
+                connection.execute("COMMIT")
+
+        return per_operation(read_some, range(max(len(batches), LEAST_BATCHES))) / size
+
+
+def read_beside_writer(seed: int, *, mode: str = "wal", threads: int = 4, on_disk: bool = False) -> float:
+    """Read rows from several threads, each with its own connection, while another thread writes rows one by one."""
+    all_ids = _ids(seed)
+    parts = [all_ids[start::threads] for start in range(threads)]
+    with folder(on_disk=on_disk) as directory, ExitStack() as stack:
+        path = directory / "f.db"
+        filled(path, mode).close()
+        writer, *readers = (
+            warm(stack.enter_context(closing(connected(path, mode, "normal")))) for _ in range(threads + 1)
+        )
+        ready, stop = threading.Barrier(threads + 1), threading.Event()
+
+        def write_rows() -> None:
+            while not stop.is_set():
+                writer.execute(PUT, ("m", TEXT, 0.0))
+
+        def read_rows(connection: sqlite3.Connection, ids: list[int]) -> None:
+            ready.wait()
+            for number in ids:
+                connection.execute(GET, (number,)).fetchone()
+
+        with ThreadPoolExecutor(threads + 1) as pool:
+            writing = pool.submit(write_rows)
+            reading = [pool.submit(read_rows, connection, ids) for connection, ids in zip(readers, parts, strict=True)]
+            ready.wait()
+            began = time.perf_counter()
+            try:
+                for thread in reading:
+                    thread.result()
+                return (time.perf_counter() - began) / len(all_ids) * MICROSECONDS
+            finally:
+                stop.set()
+                writing.result()
+
+
+def read_and_write_lent(seed: int, *, size: int = POOL, threads: int = 10, on_disk: bool = False) -> float:
+    """Read and write rows from several threads through connections from one pool; one operation in ten is a write."""
+    all_ids = _ids(seed)
+    parts = [all_ids[start::threads] for start in range(threads)]
+    with folder(on_disk=on_disk) as directory, ExitStack() as stack:
+        path = directory / "f.db"
+        filled(path, "wal").close()
+        connections: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        for _ in range(size):
+            connections.put(warm(stack.enter_context(closing(connected(path, "wal", "normal")))))
+        ready = threading.Barrier(threads + 1)
+
+        def work(ids: list[int]) -> None:
+            ready.wait()
+            for number in ids:
+                connection = connections.get()
+                try:
+                    if number % WRITE_EVERY:
+                        connection.execute(GET, (number,)).fetchone()
+                    else:
+                        connection.execute(PUT, ("m", TEXT, 0.0))
+                finally:
+                    connections.put(connection)
+
+        with ThreadPoolExecutor(threads) as pool:
+            working = [pool.submit(work, ids) for ids in parts]
+            ready.wait()
+            began = time.perf_counter()
+            for thread in working:
+                thread.result()
+            return (time.perf_counter() - began) / len(all_ids) * MICROSECONDS
+
+
+def write_in(
+    seed: int, *, transaction: str = "immediate", size: int = 100, savepoint_every: int = 0, on_disk: bool = False
+) -> float:
+    """Write rows in batches: in an immediate or deferred transaction, or each in its own (`none`).
+
+    `savepoint_every` is the number of rows after which a savepoint is released and the next one begins; 0: none.
+    """
     batches = range(max(OPERATIONS // size, LEAST_BATCHES))
     rows = [("m", TEXT, float(seed))] * size
     with folder(on_disk=on_disk) as directory, closing(connected(directory / "f.db", "wal", "normal")) as connection:
@@ -146,8 +241,12 @@ def write_in(seed: int, *, transaction: str = "immediate", size: int = 100, on_d
         def write_some(_: int) -> None:
             if transaction != "none":
                 connection.execute(f"BEGIN {transaction}")
-            for row in rows:
+            for number, row in enumerate(rows):
+                if savepoint_every and number % savepoint_every == 0:
+                    connection.execute("SAVEPOINT part")
                 connection.execute(PUT, row)
+                if savepoint_every and number % savepoint_every == savepoint_every - 1:
+                    connection.execute("RELEASE part")
             if transaction != "none":
                 connection.execute("COMMIT")
 

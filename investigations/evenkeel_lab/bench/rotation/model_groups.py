@@ -6,8 +6,11 @@ Picks are measured without a proxy, requests by the only client of a proxy, one 
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import time
+import tracemalloc
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.errors import ProcessFailed
@@ -18,6 +21,7 @@ from evenkeel_lab.stack.stack import Options, stack
 from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.observer import Observer
+from litellm_evenkeel.rotation.pool import candidate_cache
 from litellm_evenkeel.rotation.selection.pick import Pick
 from litellm_evenkeel.rotation.settings import RotationSettings
 
@@ -26,23 +30,54 @@ if TYPE_CHECKING:
 
 PICKS, WARM_UP_SHARE = 4_000, 0.25
 REQUESTS, FIRST_REQUESTS = 300, 150
-MICROSECONDS = 1e6
+MICROSECONDS, KIB = 1e6, 1024
 MESSAGES = [{"role": "user", "content": "ahoy"}]
 ANSWER: dict[str, Any] = {"usage": {"prompt_tokens": 50, "completion_tokens": 30}, "_hidden_params": {}}
 
 
-def pick(seed: int, *, groups: int = 3, accounts: int = 3, cached: bool = True, picks: int = PICKS) -> float:
-    """Return the microseconds of a pick; each request is for a random group."""
-    by_group: dict[str, list[dict[str, Any]]] = {}
-    for account in unlimited_accounts(accounts, groups):
-        by_group.setdefault(account.group or MODEL, []).append(account.deployment(MODEL, "http://127.0.0.1:9/v1"))
+def pick(
+    seed: int,
+    *,
+    groups: int = 3,
+    accounts: int = 3,
+    cached: bool = True,
+    picks: int = PICKS,
+    changes_every: int = 0,
+) -> float:
+    """Return the microseconds of a pick; each request is for a random group.
+
+    `changes_every` is the number of picks of a group after which one of its deployments is replaced; 0: never.
+    """
+    by_group = _deployments(accounts, groups)
     chance = random.Random(seed)
     router = unwatched(RotationSettings(), chance)
     if not cached:
         router.candidates.lookup = router.candidates.resolve  # type: ignore[method-assign]
     first = int(picks * WARM_UP_SHARE)
     requested = chance.choices(list(by_group), k=first + picks)
-    return asyncio.run(_seconds_per_pick(router, by_group, requested, first)) * MICROSECONDS
+    return asyncio.run(_seconds_per_pick(router, by_group, requested, first, changes_every)) * MICROSECONDS
+
+
+def _deployments(accounts: int, groups: int) -> dict[str, list[dict[str, Any]]]:
+    by_group: dict[str, list[dict[str, Any]]] = {}
+    for account in unlimited_accounts(accounts, groups):
+        by_group.setdefault(account.group or MODEL, []).append(account.deployment(MODEL, "http://127.0.0.1:9/v1"))
+    return by_group
+
+
+def remembered(seed: int, *, groups: int = 3, accounts: int = 3) -> float:
+    """Return the KiB that the cache of candidate sets has allocated after a pick from each group."""
+    by_group = _deployments(accounts, groups)
+    router = unwatched(RotationSettings(), random.Random(seed))
+    tracemalloc.start()
+    try:
+        asyncio.run(_seconds_per_pick(router, by_group, list(by_group), 0, 0))
+        gc.collect()
+        snapshot = tracemalloc.take_snapshot()
+    finally:
+        tracemalloc.stop()
+    own = snapshot.filter_traces([tracemalloc.Filter(inclusive=True, filename_pattern=candidate_cache.__file__)])
+    return sum(statistic.size for statistic in own.statistics("filename")) / KIB
 
 
 def saved(seed: int, *, groups: int = 3, accounts: int = 3) -> float:
@@ -93,7 +128,11 @@ async def _seconds_per_request(subject: ProxySpec, requested: Sequence[str], pro
 
 
 async def _seconds_per_pick(
-    router: AccountRouter, by_group: dict[str, list[dict[str, Any]]], requested: Sequence[str], first: int
+    router: AccountRouter,
+    by_group: dict[str, list[dict[str, Any]]],
+    requested: Sequence[str],
+    first: int,
+    changes_every: int,
 ) -> float:
     """Return the mean seconds of a pick, without the first ones."""
 
@@ -106,11 +145,21 @@ async def _seconds_per_pick(
         assert isinstance(picked, Pick)
         return {**ANSWER, "took": took}
 
-    seconds = 0.0
+    seconds, picked_of = 0.0, Counter[str]()
     for number, model in enumerate(requested):
+        picked_of[model] += 1
+        if changes_every and picked_of[model] % changes_every == 0:
+            by_group[model] = _with_another(by_group[model], number)
         # The end of a request's task is the end of the request.
         answer = await asyncio.create_task(request(number, model))
         await asyncio.sleep(0)
         if number >= first:
             seconds += answer["took"]
     return seconds / (len(requested) - first)
+
+
+def _with_another(deployments: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
+    """Return the deployments with a new one in place of the first."""
+    first = deployments[0]
+    about = first["model_info"] | {"id": f"deployment-{number}", "account": f"account-{number}"}
+    return [first | {"model_info": about}, *deployments[1:]]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.report.plots.forest import alt as forest_alt, forest
+from evenkeel_lab.report.plots.lanes import alt as lanes_alt, lanes
 from evenkeel_lab.report.plots.order import alt as order_alt, order
 from evenkeel_lab.report.plots.over_time import alt as over_time_alt, over_time
 from evenkeel_lab.report.plots.queue import alt as queue_alt, queue
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.results.analysis import Judgement
     from evenkeel_lab.runner.results.summary import Summary
 
-__all__ = ["FIGURES", "Drawing", "forest", "order", "over_time", "queue", "shift", "svg", "tail", "waterfall"]
+__all__ = ["FIGURES", "Drawing", "forest", "lanes", "order", "over_time", "queue", "shift", "svg", "tail", "waterfall"]
 
 
 @dataclass(frozen=True)
@@ -63,5 +64,6 @@ FIGURES = {
     "tail": Drawing(tail, tail_alt),
     "over_time": Drawing(over_time, over_time_alt),
     "order": Drawing(order, order_alt),
+    "lanes": Drawing(lanes, lanes_alt),
 }
 """All plots, by the name of their file."""

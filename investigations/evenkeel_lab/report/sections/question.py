@@ -173,6 +173,11 @@ def _load(investigation: Investigation) -> list[str]:
 
 def _lifetime(session: Session) -> str:
     """Return how long proxies live, as text."""
+    if session.pairs_per_boot:
+        return (
+            f"All proxies are booted anew after {counted(session.pairs_per_boot, 'pair')}. A boot counts once, with "
+            "the mean of its pairs"
+        )
     if session.design is Design.BLOCKS and session.subjects is Subjects.KEPT:
         return "All proxies stay up for all blocks"
     return SUBJECTS[session.subjects]

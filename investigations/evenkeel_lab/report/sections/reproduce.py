@@ -90,6 +90,9 @@ def provenance(data: ReportData, _: Mapping[str, str]) -> str:
     alpha = alpha_per_look(looks)
     timed = data.investigation.session.seconds
     declared = "after as many pairs as there was time for" if timed else f"after {', '.join(map(str, looks))} pairs"
+    if data.investigation.session.always_valid:
+        declared = f"after each pair, {looks[-1]} at most"
+    errs = "all of them together err" if data.investigation.session.always_valid else "each errs"
     functions = all(arm.subject is Kind.FUNCTION for arm in data.investigation.arms.values())
     mock = "" if functions else f", mock {data.investigation.mock.seed}"
     rows = {
@@ -103,7 +106,7 @@ def provenance(data: ReportData, _: Mapping[str, str]) -> str:
         "commit": _known(origin, "commit") + (", and changes beside it" if origin.get("dirty") else ""),
         "went on with": "; ".join(_changed(change) for change in origin.get("later", [])),
         "Prisma's engine": _known(origin, "engine") if data.litellm else "",
-        "looks": f"{declared}, each errs at {alpha * 100:.2g} %: {confidence_level(alpha)} intervals",
+        "looks": f"{declared}, {errs} at {alpha * 100:.2g} %: {confidence_level(alpha)} intervals",
         "seeds": f"session {data.investigation.session.seed}{mock}",
     }
     shown = [[name, text(value)] for name, value in rows.items() if value]

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.report_data import ReportData
 
 TITLES = {
+    "lanes": "The accounts over time",
     "shift": "The shift function",
     "tail": "The tail",
     "over_time": "Latency over the time of a run",
     "order": "The runs in their order",
 }
 ABOUT = {
+    "lanes": "A lane for each account, as the provider's own journal has it: below what it served in each second, "
+    "above the attempts that were in vain. Grey are the seconds in which the account has a fault. An account without "
+    "attempts is left alone by the router; single attempts after that are probes.",
     "shift": "Where an arm differs: at zero it is as fast as the baseline, at the left for the quickest requests, at "
     "the right for the slowest. Quantiles with too few requests beyond them in some run are left out.",
     "tail": "The latency within which so large a share of requests was answered; each step to the right is a rarer "

@@ -82,13 +82,16 @@ def _pairs_and_looks(data: ReportData) -> str:
     alpha = alpha_per_look(looks)
     valid = [comparison.pairs for comparison in data.judgement.comparisons]
     least, most = min(valid, default=0), max(valid, default=0)
-    pairs = counted(most, "pair") if least == most else f"{least} to {counted(most, 'pair')}"
+    unit = "boot" if data.investigation.session.pairs_per_boot else "pair"
+    pairs = counted(most, unit) if least == most else f"{least} to {counted(most, unit)}"
     when = " or ".join(map(str, looks)) if len(looks) < 3 else f"{', '.join(map(str, looks[:-1]))} or {looks[-1]}"  # noqa: PLR2004
     stops = (
         f"It could be judged after {when} pairs, which was fixed beforehand"
         if not data.investigation.session.seconds
         else ""
     )
+    if data.investigation.session.always_valid:
+        stops = f"It could end after any pair, and after {looks[-1]} at the latest: its intervals are always valid"
     intervals = f"{confidence_level(alpha)} intervals"
     keeps = f"; {intervals} keep the chance of a false difference of each two at 5 % in all" if len(looks) > 1 else ""
     names = ", ".join(dict.fromkeys(caveat.name for caveat in data.caveats))

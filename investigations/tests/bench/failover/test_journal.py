@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from evenkeel_lab.bench.failover.journal import OTHERS, Entry, left, over_limit, read, windows
+from evenkeel_lab.bench.failover.journal import OTHERS, Entry, could_serve, lanes, left, over_limit, read, windows
+from evenkeel_lab.bench.failover.profile import Trouble
 from evenkeel_lab.stack.litellm.accounts import Account
 
 A, B = Account("a", 10), Account("b", 20)
@@ -53,3 +54,21 @@ def test_what_others_have_used_up_nobody_could_know() -> None:
 def test_what_is_left_comes_back_when_a_window_ends() -> None:
     journal = [*accepted("a", 0.0, 1.0), *accepted("b", 10.0)]
     assert left(journal, [A, B], [0.0, 5.0, 10.0, 59.9, 60.0, 70.0]) == [29, 28, 27, 27, 29, 30]
+
+
+def test_a_request_could_be_served_while_an_account_without_a_fault_has_room() -> None:
+    quota = Account("q", 10, quota={"requests": 2})
+    troubles = (Trouble("a", "hang", 20.0, 10.0), Trouble("q", "hang", 20.0, 10.0))
+    journal = [*accepted("a", *(float(at) for at in range(10))), *accepted("q", 0.5, 1.5)]
+    moments = [0.0, 5.0, 9.5, 25.0, 59.0, 60.5]
+    # From 9.5 on both are used up. In 60 the minute of `a` is over; the quota of `q` lasts for hours.
+    assert could_serve(journal, [A, quota], troubles, moments, {}) == [True, True, False, False, False, True]
+    # An early reset gives `q` all of its quota.
+    assert could_serve(journal, [A, quota], troubles, [10.0, 40.0], {"q": 30.0}) == [False, True]
+
+
+def test_lanes_have_the_attempts_of_each_second() -> None:
+    journal = [*accepted("a", 0.1, 0.2, 1.5), Entry("a", 1.6, 429, ""), Entry("b", 0.3, 401, "status")]
+    found = lanes([*journal, Entry("a", 0.4, 200, "", is_others=True)], [A, B], [Trouble("b", "status=401", 0.0)], 2.0)
+    assert found["a"] == {"faulty": [0, 0], "served": [2, 1], "over_limit": [0, 1], "failed": [0, 0]}
+    assert found["b"] == {"faulty": [1, 1], "served": [0, 0], "over_limit": [0, 0], "failed": [1, 0]}
