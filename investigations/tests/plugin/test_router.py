@@ -253,6 +253,42 @@ async def test_a_refusal_is_a_429_that_says_when_to_come_back_and_is_not_retried
     assert (rig.under_way(), rig.errors) == (0, {})
 
 
+async def test_a_providers_rejection_gets_a_retry_after(rig: Rig) -> None:
+    import litellm  # noqa: PLC0415
+
+    rig.start(rotation={"queue_timeout": 0}, num_retries=0)
+    request, error = rig.logged(), litellm.RateLimitError("429", llm_provider="", model=MODEL)
+    hook = rig.rotation.async_post_call_failure_hook
+    await rig.fails(**dict.fromkeys("abcd", "status=429"))
+    with pytest.raises(litellm.RateLimitError):
+        await rig.ask(**request)
+    # LiteLLM passes on a copy of the exception.
+    await hook(request, error, None)
+    assert 1 <= int(error.headers["retry-after"]) <= 60
+    of_no_attempt = litellm.RateLimitError("429", llm_provider="", model=MODEL)
+    await hook(rig.logged(), of_no_attempt, None)
+    assert not getattr(of_no_attempt, "headers", None)
+    await hook({}, of_no_attempt, None)
+    assert rig.errors == {}
+
+
+async def test_a_rejection_says_when_any_account_may_be_available(rig: Rig) -> None:
+    import litellm  # noqa: PLC0415
+
+    rig.start(rotation={"queue_timeout": 0}, num_retries=0)
+    await rig.fails(**dict.fromkeys("abcd", "status=429,retry_after=7"))
+    found = []
+    for number in range(4):
+        request = rig.logged(messages=another(number))
+        with pytest.raises(litellm.RateLimitError) as rejected:
+            await rig.ask(**request)
+        await rig.rotation.async_post_call_failure_hook(request, rejected.value, None)
+        found.append(int(rejected.value.headers["retry-after"]))
+    # Until the last one has rejected a request, another account is available at once.
+    assert found[:3] == [1, 1, 1]
+    assert 6 <= found[3] <= 9
+
+
 async def test_a_refusal_is_not_counted_against_a_deployment(rig: Rig) -> None:
     import litellm  # noqa: PLC0415
     from litellm.router_utils.cooldown_handlers import _async_get_cooldown_deployments  # noqa: PLC0415

@@ -12,7 +12,6 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
-from weakref import WeakKeyDictionary
 
 import litellm
 from litellm.integrations.custom_logger import CustomLogger
@@ -25,6 +24,7 @@ from litellm_evenkeel.rotation.attempts import ClientRequest
 from litellm_evenkeel.rotation.litellm_filters import apply_litellm_filters
 from litellm_evenkeel.rotation.model.blocker import DESCRIPTIONS, BlockReason
 from litellm_evenkeel.rotation.selection.pick import NoCapacity
+from litellm_evenkeel.support.lru_dict import LruDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 MAX_RETRY_AFTER_SECONDS = 86_400
 # Status codes with which a provider refuses a request that it would accept later.
 REJECTED_STATUSES = frozenset({429, 503, 529})
+# Requests whose latest attempt was rejected. Most of them succeed at another account, and are not forgotten before.
+MAX_REJECTED = 10_000
 
 
 def retry_after(no_capacity: NoCapacity) -> int:
@@ -87,7 +89,7 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
         self.settings, self.router, self._errors = settings, router, errors
         self._start = start
         self._tasks: set[asyncio.Task[None]] = set()
-        self._rejected: WeakKeyDictionary[Exception, DeploymentState] = WeakKeyDictionary()
+        self._rejected_by: LruDict[str, DeploymentState] = LruDict(MAX_REJECTED)
         self._litellm_router: Any = None
         self._has_started = False
         self._start_once()
@@ -131,8 +133,7 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
             info = request_data.get("model_info") or {}
             deployment = self.router.on_failure(str(info.get("id") or ""), *_classify(exception))
             if deployment is not None and getattr(exception, "status_code", None) in REJECTED_STATUSES:
-                # If no attempt follows, this exception is the one that the client sees.
-                self._rejected[exception] = deployment
+                self._rejected_by.put(str(request_data.get("litellm_call_id")), deployment)
         except Exception as error:  # noqa: BLE001
             self._errors.report("learning from a failure", error)
 
@@ -144,10 +145,11 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
         traceback_str: str | None = None,
     ) -> None:
         """Add `retry-after` to a provider's rejection that a client sees: LiteLLM does not pass such headers on."""
-        del request_data, user_api_key_dict, traceback_str
+        del user_api_key_dict, traceback_str
         try:
-            deployment = self._rejected.pop(original_exception, None)
-            if deployment is not None:
+            # The exception is a copy of that of the last attempt, and the request has lost its logging object.
+            deployment = self._rejected_by.pop(str(request_data.get("litellm_call_id")), None)
+            if deployment is not None and getattr(original_exception, "status_code", None) in REJECTED_STATUSES:
                 seconds = retry_after(NoCapacity(self.router.pool.available_in(deployment), None))
                 add_retry_after(original_exception, seconds)
         except Exception as error:  # noqa: BLE001
