@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.investigation_spec.study import Unmeasured
     from evenkeel_lab.report.report_data import ReportData
 
-INVALID = "the session is invalid"
+INVALID, TO_BE_DONE = "the session is invalid", "to be done"
 HEAD = ("statement", "ruling", "ours [interval]", "where")
 MEANING = {
     "confirmed": "all of our interval lies in what the statement says",
@@ -27,7 +27,7 @@ MEANING = {
     "open": "our interval allows both",
     "shown": "no effect to measure: a page or a test shows it",
     "ruled out": "it cannot be measured here, for the reason given",
-    "to be done": "not measured yet",
+    TO_BE_DONE: "not measured yet",
 }
 
 
@@ -56,13 +56,17 @@ def _cells(
     row: Row, studies: Mapping[str, Study], by_study: Mapping[str, Mapping[str, ReportData]]
 ) -> tuple[Sequence[str], list[str]]:
     """Return the rulings on a statement, and the cells of its row."""
-    for name, where in (("shown", row.shown), ("ruled out", row.ruled), ("to be done", row.open)):
+    for name, where in (("shown", row.shown), ("ruled out", row.ruled), (TO_BE_DONE, row.open)):
         if where:
             return [name], [f"**{name}**", "", where]
     rulings, effects, links = [], [], []
     for reference in row.claims:
         statement = _find(reference, studies)
         if isinstance(statement, Claim):
+            if statement.chapter not in by_study[reference.study]:
+                rulings.append(TO_BE_DONE)
+                links.append(f"{reference.study}/{statement.chapter}")
+                continue
             ruling = ruling_of(statement, by_study[reference.study])
             rulings.append(str(ruling.verdict) if ruling.is_believed else INVALID)
             effects.append(f"{statement.figure} {ruling.effect}")

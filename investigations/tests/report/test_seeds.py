@@ -24,10 +24,11 @@ STUDY = Study.model_validate(
         "question": "What does it cost?",
         "method": "Duets.",
         "limits": ["One machine."],
-        "chapters": ["bug"],
+        "chapters": ["bug", "labels"],
         "claims": [
             {**CLAIM, "says": "It is a third slower.", "between": [0.2, 0.5]},
             {**CLAIM, "says": "It makes no difference.", "between": [-0.05, 0.05]},
+            {**CLAIM, "says": "Labels make it slower.", "between": [0.05, 9.0], "chapter": "labels"},
         ],
         "unmeasured": [{"source": "a seed", "says": "It reloads.", "why": "It does not."}],
     }
@@ -56,6 +57,14 @@ def test_a_statement_has_the_ruling_and_the_interval_of_its_claim(simulate: Any)
 def test_a_statement_of_several_claims_has_all_of_their_rulings(simulate: Any) -> None:
     text = page(simulate, {"says": "Both.", "claims": of("It is a third", "It makes no", "It reloads")})
     assert "**confirmed**, **refuted**, **ruled out**" in text
+
+
+def test_a_statement_whose_chapter_is_not_measured_is_to_be_done(simulate: Any) -> None:
+    text = page(simulate, {"says": "Labels.", "claims": of("Labels make")})
+    row = next(line for line in text.splitlines() if "Labels." in line)
+    assert "**to be done**" in row
+    assert "study/labels" in row
+    assert "study/labels.md" not in row
 
 
 @pytest.mark.parametrize(("field", "ruling"), [("shown", "shown"), ("ruled", "ruled out"), ("open", "to be done")])
