@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenkeel_lab.bench.failover.arm import EVENKEEL
+from evenkeel_lab.bench.failover.outage import bench_outage
 from evenkeel_lab.bench.failover.overload import bench_overload
 from evenkeel_lab.bench.failover.timeline import bench_timeline
 from evenkeel_lab.bench.failover.workers import bench_workers
@@ -49,6 +50,13 @@ def test_accounts_fail_one_after_another(run_drill: RunDrill) -> None:
     drill = partial(bench_timeline, Silent(), DEFAULT_VERSION, seconds=20.0, arms=[EVENKEEL])
     DrillResult(run_drill(lambda: asyncio.run(drill()))).require(
         success_share_evenkeel=(0.98, 1.0), refusals_seen_evenkeel=(0, 0)
+    )
+
+
+def test_requests_outlast_refusals_of_all_accounts(run_drill: RunDrill) -> None:
+    drill = partial(bench_outage, Silent(), DEFAULT_VERSION, arms=[EVENKEEL])
+    DrillResult(run_drill(lambda: asyncio.run(drill()))).require(
+        outage_answered_share_evenkeel=(0.9, 1.0), outage_refusals_without_retry_after_evenkeel=(0, 0)
     )
 
 
