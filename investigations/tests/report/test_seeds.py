@@ -59,7 +59,7 @@ def test_a_statement_of_several_claims_has_all_of_their_rulings(simulate: Any) -
     assert "**confirmed**, **refuted**, **ruled out**" in text
 
 
-def test_a_statement_whose_chapter_is_not_measured_is_to_be_done(simulate: Any) -> None:
+def test_a_statement_about_a_chapter_without_results_is_to_be_done(simulate: Any) -> None:
     text = page(simulate, {"says": "Labels.", "claims": of("Labels make")})
     row = next(line for line in text.splitlines() if "Labels." in line)
     assert "**to be done**" in row
