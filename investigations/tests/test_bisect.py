@@ -77,6 +77,12 @@ def test_releases_may_be_chosen_in_any_order(run: Any) -> None:
     assert "2 releases between 1.106.2 and 1.108.7" in result.output
 
 
+def test_if_the_chosen_releases_are_the_ends_only_these_are_compared(run: Any) -> None:
+    result = run("--bad", "1.108.7", "--releases", "1.106.2,1.108.7")
+    assert "0 releases between" in result.output
+    assert "1.108.7 is the first release" in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

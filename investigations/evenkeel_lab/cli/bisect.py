@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 MINUTE = 60.0
 NO_CHANGE = 1
-ENDS = ("good", "bad")
 DATA, FOLDER = "data", "bisect"
 
 
@@ -86,7 +85,7 @@ def bisect(  # noqa: PLR0913  # one for each option
     steps = shown_on(Console(stderr=True))
     with cache_in_use():
         searching = Searching(plan, steps, Budget(budget * MINUTE), is_silent=as_json)
-        result, names = asyncio.run(_search(searching, chosen, margin / 100))
+        result, names = asyncio.run(_search(searching, chosen, margin / 100, is_complete=releases is not None))
     if as_json:
         click.echo(json.dumps(document(result, names)))
     else:
@@ -109,9 +108,11 @@ def ordered(good: str, bad: str, releases: str | None) -> list[str]:
     return within
 
 
-async def _search(searching: Searching, chosen: Sequence[str], margin: float) -> tuple[Result, list[str]]:
+async def _search(
+    searching: Searching, chosen: Sequence[str], margin: float, *, is_complete: bool
+) -> tuple[Result, list[str]]:
     names = list(chosen)
-    if len(names) == len(ENDS):
+    if not is_complete:
         with searching.steps.step("reading the releases from the registry"):
             names = await between(names[0], names[-1], log_folder() / "uv.log")
     click.echo(f"{len(names) - 2} releases between {names[0]} and {names[-1]}", err=True)

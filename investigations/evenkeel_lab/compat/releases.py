@@ -49,8 +49,8 @@ async def _newest_that(matches: str, log: Path, *, refreshed: bool) -> str | Non
         if re.search(NO_NETWORK, error.details):
             raise RigFailure("PyPI cannot be reached.", hint=UNREACHED, details=error.details) from error
         return None
-    match = re.search(r"^litellm==(\S+)$", answer.read_text(), re.MULTILINE)
-    return None if match is None else match[1]
+    # The log also has the answers to the requests before this one.
+    return re.findall(r"^litellm==(\S+)$", answer.read_text(), re.MULTILINE)[-1]
 
 
 async def matrix(log: Path) -> list[str]:
