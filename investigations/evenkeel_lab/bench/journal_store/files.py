@@ -24,6 +24,7 @@ from litellm_evenkeel.journal.sqlite import SqliteStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+LONGEST_LOCK_MS = 120_000
 MICROSECONDS = 1e6
 MEMORY = Path("/dev/shm")  # noqa: S108  # a folder of its own is made in it
 ROWS, OPERATIONS, LEAST_BATCHES = 1_000, 1_000, 20
@@ -169,6 +170,9 @@ def read_beside_writer(seed: int, *, mode: str = "wal", threads: int = 4, on_dis
         writer, *readers = (
             warm(stack.enter_context(closing(connected(path, mode, "normal")))) for _ in range(threads + 1)
         )
+        for connection in (writer, *readers):
+            # Without a log, a reader may find the file locked for longer than the usual five seconds.
+            connection.execute(f"PRAGMA busy_timeout = {LONGEST_LOCK_MS}")
         ready, stop = threading.Barrier(threads + 1), threading.Event()
 
         def write_rows() -> None:
