@@ -50,7 +50,8 @@ async def _newest_that(matches: str, log: Path, *, refreshed: bool) -> str | Non
             raise RigFailure("PyPI cannot be reached.", hint=UNREACHED, details=error.details) from error
         return None
     # The log also has the answers to the requests before this one.
-    return re.findall(r"^litellm==(\S+)$", answer.read_text(), re.MULTILINE)[-1]
+    answers: list[str] = re.findall(r"^litellm==(\S+)$", answer.read_text(), re.MULTILINE)
+    return answers[-1]
 
 
 async def matrix(log: Path) -> list[str]:
