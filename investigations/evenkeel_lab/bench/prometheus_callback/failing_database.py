@@ -35,10 +35,13 @@ ENV = {f"EVENKEEL_BUDGETS_{name}": str(CACHE_SECONDS) for name in ("TTL", "NEGAT
 BODY = {"model": MODEL, "messages": [{"role": "user", "content": "ahoy"}]}
 PERIOD, TIMEOUT_SECONDS, MS = 0.25, 30.0, 1000
 BEFORE_SECONDS, FAULT_SECONDS = 3.0, 20.0
-# Either callback's own words for a failed lookup of a budget.
-IN_LOG = re.compile(r"evenkeel: .*budget|error (?:getting|fetching) (?:user|team|key) info", re.IGNORECASE)
+# The words of either callback, and of LiteLLM's lookups below its own, for a lookup of a budget that failed.
+IN_LOG = re.compile(
+    r"evenkeel: .*budget|error (?:getting|fetching) (?:user|team|key) info|budget lookup failed", re.IGNORECASE
+)
 IN_METRICS = re.compile(r"^\w*budget\w*fail\w*\{.*\} (?!0(?:\.0)?$)\S+$", re.MULTILINE)
-TABLES = ("LiteLLM_UserTable", "LiteLLM_TeamTable", "LiteLLM_VerificationToken")
+# Keys and teams are left alone: without them, no request gets past authentication to the callback.
+TABLE = "LiteLLM_UserTable"
 
 
 class Answer(NamedTuple):
@@ -51,7 +54,7 @@ class Answer(NamedTuple):
 async def requests(
     seed: int, *, fault: str = "dead", litellm: str = DEFAULT_VERSION, prometheus: str = Prometheus.STOCK
 ) -> Measured:
-    """Send requests while Postgres is `dead`, `hanging`, or `failing`: it answers each query with an error."""
+    """Send requests while Postgres is `dead`, `hanging`, or `failing`: queries of users are answered with an error."""
     del seed
     if fault not in FAULTS:
         raise WrongUse(f"There is no fault {fault!r}.", hint=f"One of {', '.join(FAULTS)}.")
@@ -150,8 +153,7 @@ async def _hanging(below: Stack, _: Proxy) -> AsyncIterator[None]:
 async def _failing(_: Stack, proxy: Proxy) -> AsyncIterator[None]:
     connection = await asyncpg.connect(proxy.services.database_url.partition("?")[0])
     try:
-        for table in TABLES:
-            await connection.execute(f'ALTER TABLE "{table}" RENAME TO "{table}_gone"')
+        await connection.execute(f'ALTER TABLE "{TABLE}" RENAME TO "{TABLE}_gone"')
     finally:
         await connection.close()
     yield

@@ -18,6 +18,7 @@ async def test_an_unknown_fault_is_an_error() -> None:
     [
         ("evenkeel: budgets of kind user could not be looked up in postgres: timeout", True),
         ("Prometheus: error getting user info: no connection", True),
+        ("Budget lookup failed for user; cache will not be populated. Error: no connection.", True),
         ("INFO: 127.0.0.1 - POST /v1/chat/completions 200", False),
     ],
 )
