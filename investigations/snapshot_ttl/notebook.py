@@ -1,5 +1,5 @@
 # %% [markdown]
-# # How fresh the rotation's view of its accounts has to be
+# # How old a snapshot of the accounts may be
 #
 # What fresh snapshots cost by clients and accounts, what pins, rows and lines about each request cost, how small
 # requests and streams are answered, and for how long an account that has died is still asked. All of it is read from

@@ -15,6 +15,7 @@ WIDTH = 110
 UNIT, HELD = re.compile(r"(?<=\d) (?=%|(?:ms|s|points|MiB|pairs)\b)"), "\u00a0"
 # Inline markup. Pieces of `code` are left as they are.
 CODE = re.compile(r"(`[^`]+`)")
+ESCAPED_STRONG = re.compile(r"\\\*\\\*(?=\S)(.+?)(?<=\S)\\\*\\\*")
 MARKUP = re.compile(r"[\\*<`$~]|](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 # Markup at the beginning of a line: lists, quotations, headings and rules.
 BLOCK = re.compile(r"(?:[-+](?=\s|$)|>|#{1,6}(?=\s|$)|[=|:-]+\s*$|\d+(?=[.)](?:\s|$)))")
@@ -24,6 +25,11 @@ def text(raw: str) -> str:
     """Return `raw` on one line, with all markup but code escaped."""
     line = "".join(character for character in " ".join(raw.split()) if character.isprintable())
     return "".join(part if number % 2 else MARKUP.sub(r"\\\g<0>", part) for number, part in enumerate(CODE.split(line)))
+
+
+def prose(raw: str) -> str:
+    """Return `raw` on one line, with all markup but code and **strong emphasis** escaped."""
+    return ESCAPED_STRONG.sub(r"**\1**", text(raw))
 
 
 def code(raw: str) -> str:

@@ -10,7 +10,7 @@ from evenkeel_lab.formatting import counted, duration
 from evenkeel_lab.investigation_spec.quotation import QUOTATION, Form, Share, quoted
 from evenkeel_lab.report.caveats import pairs_done
 from evenkeel_lab.report.claim_check import ClaimVerdict, check_comparison, interval_position
-from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, table, text
+from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, prose, table, text
 from evenkeel_lab.report.page import Page, folder_of
 from evenkeel_lab.report.plots.answers import NAME as ANSWERS, answers
 from evenkeel_lab.report.plots.style import svg
@@ -84,7 +84,7 @@ def _with_quotations(raw: str, by_chapter: Mapping[str, ReportData]) -> str:
     # Quotations are replaced by numbers before escaping, because their names may contain markup.
     quotations, number = QUOTATION.findall(raw), count()
     numbered = QUOTATION.sub(lambda _: f"{{{next(number)}}}", raw)
-    return QUOTATION.sub(lambda match: _quoted(quoted(quotations[int(match[1])]), by_chapter), text(numbered))
+    return QUOTATION.sub(lambda match: _quoted(quoted(quotations[int(match[1])]), by_chapter), prose(numbered))
 
 
 def _quoted(quotation: Finding | Share, by_chapter: Mapping[str, ReportData]) -> str:

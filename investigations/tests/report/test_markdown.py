@@ -7,7 +7,7 @@ from html import unescape
 from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
-from evenkeel_lab.report.markdown import code, items, paragraph, table, text
+from evenkeel_lab.report.markdown import code, items, paragraph, prose, table, text
 
 # As a code host renders it: with tables and strikethrough.
 READ = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
@@ -49,6 +49,12 @@ def test_code_renders_as_it_was_written(raw: str) -> None:
 def test_code_within_a_text_stays_code() -> None:
     assert text("What `user: *none*` costs") == "What `user: *none*` costs"
     assert text("a stray ` is none") == "a stray \\` is none"
+
+
+def test_strong_emphasis_is_kept_in_prose_and_other_markup_is_not() -> None:
+    assert prose("**A *new* cause.** It takes 2 * 3 ms, `a ** b ** c`.") == (
+        r"**A \*new\* cause.** It takes 2 \* 3 ms, `a ** b ** c`."
+    )
 
 
 def test_long_lines_are_folded_and_no_fold_makes_a_list() -> None:

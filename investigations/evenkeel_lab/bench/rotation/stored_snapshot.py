@@ -33,9 +33,8 @@ USAGE_ROWS = 10_080
 PROVIDER_SECONDS = 0.1
 POOL = 10
 FULL = 100.0
+EDITED = 0
 MS = 1000
-# Time before an edit, and after the latest moment at which it has to be seen.
-BEFORE, AFTER = 0.5, 0.5
 TABLES = (
     "CREATE TABLE accounts (id INTEGER PRIMARY KEY, enabled INTEGER NOT NULL)",
     "CREATE TABLE usage (account INTEGER NOT NULL, at INTEGER NOT NULL, percent REAL NOT NULL)",
@@ -67,9 +66,10 @@ def p95(seed: int, *, ttl: float, store: str = "sqlite", clients: int = 50, seco
 
 
 def seen_after(seed: int, *, ttl: float, store: str = "sqlite", edit: str = "account") -> float:
-    """Return the milliseconds from an edit in the database until the account is picked for the last time.
+    """Return the milliseconds from an edit in the database until a request is given a snapshot that shows it.
 
-    The edit disables an account (`account`), or says that its usage is at 100 % (`usage`).
+    The edit is made at a random moment of the snapshot's life. It disables an account (`account`), or says that its
+    usage is at 100 % (`usage`).
     """
     return asyncio.run(_seen_after(random.Random(seed), ttl, store, EDITS[edit]))
 
@@ -80,19 +80,20 @@ class _Balancer:
     def __init__(self, store: Store, ttl: float, chance: random.Random) -> None:
         self._store, self._ttl, self._chance = store, ttl, chance
         self._snapshot: list[int] = []
-        self._read_at = -math.inf
+        self.read_at = -math.inf
 
-    async def request(self) -> int:
-        """Serve a request, and return its account."""
+    async def request(self) -> list[int]:
+        """Serve a request, and return the accounts of which one was picked."""
         loop = asyncio.get_running_loop()
-        if loop.time() - self._read_at > self._ttl:
+        if loop.time() - self.read_at > self._ttl:
             # All requests that come before the answer read it too.
             self._snapshot = await self._store.read()
-            self._read_at = loop.time()
-        account = self._chance.choice(self._snapshot)
+            self.read_at = loop.time()
+        accounts = self._snapshot
+        self._chance.choice(accounts)
         await asyncio.sleep(PROVIDER_SECONDS)
         await self._store.execute(WRITE)
-        return account
+        return accounts
 
 
 async def _p95(chance: random.Random, ttl: float, name: str, clients: int, seconds: float) -> float:
@@ -113,24 +114,24 @@ async def _p95(chance: random.Random, ttl: float, name: str, clients: int, secon
 
 
 async def _seen_after(chance: random.Random, ttl: float, name: str, edit: str) -> float:
-    loop, last = asyncio.get_running_loop(), 0.0
+    loop, seen_at = asyncio.get_running_loop(), math.inf
     async with _opened(name) as store:
         balancer = _Balancer(store, ttl, chance)
-        edited_at = loop.time() + BEFORE + chance.uniform(0.0, ttl)
+        await balancer.request()
 
         async def client() -> None:
-            nonlocal last
-            while loop.time() < edited_at + ttl + AFTER:
-                began = loop.time()
-                if await balancer.request() == 0 and began > edited_at:
-                    last = max(last, began - edited_at)
+            nonlocal seen_at
+            while math.isinf(seen_at):
+                if EDITED not in await balancer.request():
+                    seen_at = min(seen_at, balancer.read_at)
 
         async with asyncio.TaskGroup() as tasks:
             for _ in range(ACCOUNTS):
                 tasks.create_task(client())
-            await asyncio.sleep(edited_at - loop.time())
+            await asyncio.sleep(chance.uniform(0.0, ttl))
+            edited_at = loop.time()
             await store.execute(edit)
-    return last * MS
+    return (seen_at - edited_at) * MS
 
 
 @asynccontextmanager

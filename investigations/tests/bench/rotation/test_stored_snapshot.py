@@ -24,8 +24,8 @@ def test_a_request_takes_at_least_as_long_as_its_provider(store: str) -> None:
 def test_an_edit_is_seen_when_the_snapshot_is_too_old(edit: str) -> None:
     ttl = 0.4
     late = [seen_after(seed, ttl=ttl, edit=edit) for seed in range(3)]
-    # Not before the next snapshot, and soon after it.
-    assert 0 < max(late) < (ttl + stored_snapshot.AFTER) * 1000
+    # The last part is for reading it on a busy machine.
+    assert 0 < min(late) <= max(late) < (ttl + 0.5) * 1000
 
 
 def test_a_store_that_does_not_exist_is_a_mistake() -> None:
