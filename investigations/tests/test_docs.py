@@ -114,6 +114,20 @@ def test_every_markdown_line_fits() -> None:
             assert len(line) <= 120 or line.startswith("|"), f"{page.name}:{number}"
 
 
+SETTING = re.compile(r"`(?:evenkeel\.)?((?:rotation|metrics|budgets|journal|gc_freeze|lean)\.[a-z_]+(?:\.[a-z_]+)*)")
+# The page on packages names modules in the same way.
+NAMING = [page for page in PAGES if page.name not in {"architecture.md", "CHANGELOG.md"}]
+STUDIES = sorted(ROOT.glob("investigations/*/study.toml"))
+
+
+@pytest.mark.parametrize("page", [*NAMING, *STUDIES], ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_settings_that_are_named_exist(page: Path) -> None:
+    settings = re.findall(r"^\| `([a-z_.]+)` \|", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE)
+    for named in SETTING.findall(page.read_text()):
+        # The name may be that of a section, or of an entry of a mapping.
+        assert any(f"{name}.".startswith(f"{named}.") or named.startswith(f"{name}.") for name in settings), named
+
+
 def fields() -> set[str]:
     schemas = (Investigation.model_json_schema(), Study.model_json_schema())
     nodes = (node for schema in schemas for node in (schema, *schema["$defs"].values()))
