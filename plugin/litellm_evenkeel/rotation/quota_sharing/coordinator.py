@@ -39,7 +39,8 @@ SCOPES_PER_EXCHANGE = 64
 MAX_URGENT_SCOPES = 4
 # These may take longer than `timeout`, as no request waits for them.
 CONNECT_SECONDS, CLOSE_SECONDS = 2.0, 0.5
-MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.1, 2.0
+# All workers have to be back before the grace period of the store ends.
+MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.1, 0.5
 WARNING_INTERVAL_SECONDS = 60.0
 GRACE_SECONDS = 0.02
 # Local mode ends this many ticks before the store grants again, so that all usage is reported by then.

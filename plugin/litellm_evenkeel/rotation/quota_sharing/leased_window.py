@@ -11,6 +11,8 @@ from litellm_evenkeel.rotation.quota_sharing.held_leases import HeldLeases
 from litellm_evenkeel.rotation.quota_sharing.protocol import (
     IDLE_SECONDS,
     LEASE_PARTS,
+    PLENTY_IDLE_SECONDS,
+    PLENTY_SHARE,
     ROUND_TRIP_SECONDS,
     ProviderReport,
     UnleasedUsage,
@@ -41,6 +43,9 @@ BURST_SECONDS = 0.25
 MIN_REQUEST_SHARE = 1e-4
 # Limits over a longer time are quotas rather than rates.
 MAX_RATE_LIMIT_SECONDS = 3600.0
+# Between local mode and the first leases, all workers together may use this share of a rate limit, which the store
+# counts late. So no request of a large limit has to wait.
+QUIET_SHARE = 0.005
 # In local mode, a worker moves from its recent usage to an equal share of the limit within this many window lengths.
 DRIFT_WINDOWS = 4.0
 
@@ -65,6 +70,7 @@ class LeasedWindow(QuotaWindow):
         "_part_length",
         "_prefetch_seconds",
         "_provider_report",
+        "_quiet_used",
         "_refused_until",
         "_request_now",
         "_request_soon",
@@ -101,7 +107,7 @@ class LeasedWindow(QuotaWindow):
         """Such usage in the current exchange."""
         self._unleased_total = 0.0
         self._provider_report: tuple[float, float, float] | None = None
-        self._needed = self._burst = self._last_amount = self._spent = 0.0
+        self._needed = self._burst = self._last_amount = self._spent = self._quiet_used = 0.0
         self._is_blocking = False
         self._retry_pause = MIN_RETRY_SECONDS / 2
         self._used_at = self._granted_at = self._responded_at = self._requested_at = -math.inf
@@ -154,8 +160,7 @@ class LeasedWindow(QuotaWindow):
             return Certainty.LEASE_PENDING if is_left else Certainty.CONFIRMED
         # Other workers may not use their shares. Only rates may exceed a share: too much costs a cheap error of the
         # provider. Quotas and money are not risked.
-        is_rate = self.limit.seconds <= MAX_RATE_LIMIT_SECONDS and self.limit.unit is not Unit.DOLLARS
-        may_exceed = is_rate and now < mode.until and super().available(now) + EPSILON >= amount
+        may_exceed = self._is_rate and now < mode.until and super().available(now) + EPSILON >= amount
         return Certainty.LOCAL_SHARE if may_exceed else Certainty.CONFIRMED
 
     can_take = QuotaWindow.fits
@@ -172,6 +177,8 @@ class LeasedWindow(QuotaWindow):
         self._used_at, self._last_amount = now, amount
         self._spent += amount
         if self._mode.is_local:
+            if now >= self._mode.until:
+                self._quiet_used += amount
             self._record_unleased(now, amount)
             return
         if now >= self._leases.next_expiry:
@@ -260,7 +267,7 @@ class LeasedWindow(QuotaWindow):
             self.on_mode_change(now)
         if now >= self._leases.next_expiry:
             self._return_expired(now)
-        if now >= self._used_at + IDLE_SECONDS and now >= self._granted_at + IDLE_SECONDS:
+        if now >= max(self._used_at, self._granted_at) + self._idle_seconds:
             self._return_expired(math.inf)
         needed, prefetch = (0.0, 0.0) if self._mode.is_local else self._demand(now, is_pulled=is_pulled)
         clock_offset, returned = self._context.clock_offset, self._leases.returned
@@ -325,6 +332,7 @@ class LeasedWindow(QuotaWindow):
         """Follow the sharing mode of the worker."""
         old, new = self._mode, self._context.mode
         self._mode = new
+        self._quiet_used = 0.0
         if new.is_local and not old.is_local:
             self._refused_until = self._retry_at = self._no_prefetch_until = -math.inf
             self._needed = self._burst = 0.0
@@ -350,14 +358,26 @@ class LeasedWindow(QuotaWindow):
         recent_rate = self._spent / max(now - self._granted_at, MIN_RATE_SECONDS)
         rate = max(self.rate(now), recent_rate)
         target = max(rate * self._prefetch_seconds, self._last_amount, self._burst if needed else 0.0)
-        is_in_use = now < self._used_at + IDLE_SECONDS
+        is_in_use = now < self._used_at + self._idle_seconds
         is_low = self._leases.unspent < REFILL_SHARE * target and is_in_use and now >= self._no_prefetch_until
         return needed, max(target - self._leases.unspent, 0.0) if needed or is_low or is_pulled else 0.0
 
+    @property
+    def _is_rate(self) -> bool:
+        """Whether this is a rate limit, rather than a quota or money."""
+        return self.limit.seconds <= MAX_RATE_LIMIT_SECONDS and self.limit.unit is not Unit.DOLLARS
+
+    @property
+    def _idle_seconds(self) -> float:
+        """Seconds without usage after which leases are returned."""
+        is_plenty = self._store_available >= PLENTY_SHARE * self.limit.amount
+        return PLENTY_IDLE_SECONDS if is_plenty else IDLE_SECONDS
+
     def _available_local(self, now: float) -> float:
-        if now >= self._mode.until:
-            return 0.0
         left = super().available(now)
+        if now >= self._mode.until:
+            share = QUIET_SHARE * self.limit.amount / self._mode.workers if self._is_rate else 0.0
+            return min(left, share - self._quiet_used)
         if self._used <= EPSILON:
             # However small the local share is, it allows one request.
             return left

@@ -41,6 +41,8 @@ class SharingCounts:
 ROUND_TRIP_SECONDS = 0.05
 # Leases of a limit that was not used for this long are returned.
 IDLE_SECONDS = 1.0
+# If this share of the limit is left, they are kept and renewed for longer: the next request need not wait for a lease.
+PLENTY_SHARE, PLENTY_IDLE_SECONDS = 0.5, 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -302,3 +302,45 @@ def test_a_store_that_has_forgotten_all_is_told_all() -> None:
     second.receive()
     assert not second.use(1)
     world.check()
+
+
+def used_then_idle(first: float, seconds: float) -> Worker:
+    """Return a worker that has used an amount, and nothing for some seconds after that."""
+    world = World(RateLimit(Unit.REQUESTS, 100, 60.0), 1)
+    (worker,) = world.workers
+    for amount in (first, 1.0):
+        while not worker.use(amount):
+            worker.send()
+            worker.receive()
+    for _ in range(int(seconds / 0.5)):
+        world.now += 0.5
+        worker.send()
+        worker.receive()
+    return worker
+
+
+@pytest.mark.parametrize(
+    ("first", "seconds", "is_kept"), [(10, 5, True), (10, 20, True), (10, 60, False), (70, 5, False)]
+)
+def test_leases_that_are_not_used_are_kept_while_enough_is_left(first: float, seconds: float, is_kept: bool) -> None:  # noqa: FBT001
+    worker = used_then_idle(first, seconds)
+    assert (worker.window.available(worker.now) >= 1) is is_kept
+
+
+@pytest.mark.parametrize(
+    ("limit", "available"),
+    [
+        (RateLimit(Unit.REQUESTS, 10_000, 60.0), 12.5),
+        (RateLimit(Unit.REQUESTS, 100, 60.0), 0.125),
+        (RateLimit(Unit.REQUESTS, 10_000, 18_000.0), 0.0),
+        (RateLimit(Unit.DOLLARS, 10_000, 60.0), 0.0),
+    ],
+)
+def test_a_small_share_of_a_rate_limit_may_be_used_before_the_first_lease(limit: RateLimit, available: float) -> None:
+    (worker,) = World(limit, 1).workers
+    worker.mode = SharingMode(is_local=True, workers=4, epoch="e", until=worker.now + 1.0)
+    assert worker.window.available(worker.now) > available
+    worker.world.now += 1.0
+    assert worker.window.available(worker.now) == pytest.approx(available)
+    worker.window.take(worker.now, min(available, 1.0))
+    assert worker.window.available(worker.now) == pytest.approx(available - min(available, 1.0))
