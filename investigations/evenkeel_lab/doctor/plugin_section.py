@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.doctor.callbacks import OURS, entries
 from evenkeel_lab.doctor.config_file import resolve_values
@@ -12,7 +13,7 @@ from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.settings import SECTION, Settings, settings
 
 if TYPE_CHECKING:
-    from evenkeel_lab.doctor.config_file import ProxyConfig
+    from evenkeel_lab.doctor.config_file import Key, ProxyConfig
 
 
 def section(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding]:
@@ -23,8 +24,46 @@ def section(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding
     try:
         settings(_values(config, environment), environment)
     except SettingsError as wrong:
-        return [error("settings", str(wrong).rstrip("."), where, hint="The proxy does not start before. Mend it.")]
+        return [
+            error(
+                "settings",
+                problem.rstrip("."),
+                config.where(*keys_of(problem, config.values)),
+                hint="The proxy does not start before. Mend it.",
+            )
+            for problem in wrong.problems
+        ]
     return [ok("settings", "what is written for the plugin is understood", where)]
+
+
+def keys_of(problem: str, values: Mapping[str, Any]) -> list[Key]:
+    """Return the keys of the setting that a problem is about, as far as the configuration has them."""
+    path, _, rest = problem.partition(": ")
+    unknown = re.match(r"(?:unknown setting )?'([^']+)'", rest)
+    keys: list[Key] = []
+    below: object = values
+    remaining = path + (f".{unknown[1]}" if unknown else "")
+    while remaining:
+        if isinstance(below, Mapping):
+            # Names of accounts may contain dots, so the longest key wins.
+            key = max((str(name) for name in below if _begins(remaining, str(name))), key=len, default=None)
+            if key is None:
+                break
+            below, remaining = below[key], remaining[len(key) :].lstrip(".")
+            keys.append(key)
+        elif isinstance(below, list) and (number := re.match(r"\[(\d+)\]\.?", remaining)):
+            index = int(number[1]) - 1
+            if not 0 <= index < len(below):
+                break
+            below, remaining = below[index], remaining[number.end() :]
+            keys.append(index)
+        else:
+            break
+    return keys or [SECTION]
+
+
+def _begins(path: str, name: str) -> bool:
+    return path == name or path.startswith((f"{name}.", f"{name}["))
 
 
 def plugin_settings(config: ProxyConfig, environment: Mapping[str, str], callback: str) -> Settings | None:

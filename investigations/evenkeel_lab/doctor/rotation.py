@@ -15,6 +15,7 @@ from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.settings import SessionBackend
 from litellm_evenkeel.rotation.settings_check import settings_warnings
 from litellm_evenkeel.settings import SECTION
+from litellm_evenkeel.support.redis_address import Topology, parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 ASYNC_STRATEGIES = frozenset(
     {"simple-shuffle", "usage-based-routing-v2", "cost-based-routing", "latency-based-routing", "least-busy"}
 )
-
-# The names of a cluster's nodes in `cache_params`.
-CLUSTER_NODES = ("redis_startup_nodes", "startup_nodes")
 
 
 def rotation(config: ProxyConfig, environment: Mapping[str, str], workers: int) -> list[Finding]:
@@ -94,13 +92,6 @@ def _settings_findings(config: ProxyConfig, environment: Mapping[str, str], work
         yield warning(
             "rotation", f"{problem.path}: {problem.message.rstrip('.')}", config.where(SECTION), hint=problem.hint
         )
-    if _uses_proxys_redis(settings) and _is_cluster(config, environment):
-        yield warning(
-            "rotation",
-            "LiteLLM's Redis is a cluster, which the rotation cannot share its state in",
-            config.where(SECTION, "rotation"),
-            hint="Give it the address of a Redis or Valkey that is none.",
-        )
     yield _sharing(config, settings, workers)
 
 
@@ -117,21 +108,17 @@ def rotation_targets(config: ProxyConfig, environment: Mapping[str, str]) -> lis
         else None,
     }
     where = config.where(SECTION, "rotation")
-    # A Unix socket has neither host nor port.
-    with_port = {name: url for name, url in urls.items() if url and not url.startswith("unix:")}
-    return [RedisTarget(f"`{name}`", where, {"url": url}) for name, url in with_port.items()]
+    return [target for name, url in urls.items() if url for target in _targets(f"`{name}`", where, url)]
 
 
-def _uses_proxys_redis(settings: RotationSettings) -> bool:
-    shared, affinity = settings.shared.redis_url, settings.affinity
-    has_sessions = affinity.backend is SessionBackend.REDIS and affinity.url.is_litellm
-    return has_sessions or (shared is not None and shared.is_litellm)
-
-
-def _is_cluster(config: ProxyConfig, environment: Mapping[str, str]) -> bool:
-    cache = config.section("litellm_settings").get("cache_params")
-    params = cache if isinstance(cache, Mapping) else {}
-    return bool(environment.get("REDIS_CLUSTER_NODES") or any(params.get(name) for name in CLUSTER_NODES))
+def _targets(name: str, where: str, url: str) -> list[RedisTarget]:
+    """Return the servers of an address: all nodes of a cluster, or all Sentinels."""
+    address = parse_address(url)
+    if address.topology is Topology.SERVER:
+        # A Unix socket has neither host nor port.
+        return [] if url.startswith("unix:") else [RedisTarget(name, where, {"url": url})]
+    options = address.options if address.topology is Topology.CLUSTER else address.sentinel_options
+    return [RedisTarget(name, where, {**options, "host": host, "port": port}) for host, port in address.nodes]
 
 
 def _sharing(config: ProxyConfig, settings: RotationSettings, workers: int) -> Finding:

@@ -394,15 +394,12 @@ def test_variables_that_override_the_section_are_checked() -> None:
     [
         ("accounts: {acem: {weight: 2}}", "rotation.accounts.acem: no deployment"),
         ("accounts: {acme: {models: {gpt-5: {rpm: 1}}}}", "acme.models.gpt-5: no deployment"),
-        ("affinity: {backend: redis}", "cluster"),
-        ("shared: {redis_url: litellm}", "cluster"),
     ],
 )
 def test_rotation_settings_without_effect_are_warnings(rotation: str, words: str) -> None:
     deployment = "{model_name: a, litellm_params: {model: openai/a}, model_info: {account: acme}}"
     text = named(f"model_list: [{deployment}]\nevenkeel: {{rotation: {{{rotation}}}}}")
-    nodes = KEY | {"REDIS_CLUSTER_NODES": '[{"host": "here", "port": 7000}]'}
-    (first, *_) = of("rotation", examined(text, environment=nodes))
+    (first, *_) = of("rotation", examined(text, environment=KEY))
     assert first[0] == "warning"
     assert words in first[1]
 

@@ -114,3 +114,19 @@ async def test_redis_addresses_of_the_rotation_are_checked() -> None:
         (Level.ERROR, "`affinity.url`, 127.0.0.1:2"),
     ]
     assert "secret" not in str(found)
+
+
+async def test_all_nodes_of_a_cluster_and_all_sentinels_are_checked() -> None:
+    rotation = {
+        "shared": {"redis_url": "redis+cluster://:secret@127.0.0.1:1,127.0.0.1:2"},
+        "affinity": {"backend": "redis", "url": "redis+sentinel://127.0.0.1:3/main?sentinel_password=secret"},
+    }
+    callbacks = {"callbacks": ["litellm_evenkeel.proxy.rotation"]}
+    config = ProxyConfig({"litellm_settings": callbacks, "evenkeel": {"rotation": rotation}})
+    checked = await reachable(config, {})
+    assert [finding.what.partition(": ")[0] for finding in checked[:3]] == [
+        "`shared.redis_url`, 127.0.0.1:1",
+        "`shared.redis_url`, 127.0.0.1:2",
+        "`affinity.url`, 127.0.0.1:3",
+    ]
+    assert "secret" not in str(checked)

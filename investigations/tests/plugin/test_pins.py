@@ -23,6 +23,7 @@ from litellm_evenkeel.rotation.affinity.session_store import open_session_store
 from litellm_evenkeel.rotation.affinity.session_table import PinChange
 from litellm_evenkeel.rotation.settings import AffinitySettings, SessionBackend
 from litellm_evenkeel.settings_schema.types import LITELLM, ServerUrl
+from litellm_evenkeel.support.redis_connection import RedisConnection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -145,7 +146,8 @@ async def test_what_has_lapsed_does_not_stay_in_an_accounts_list(addresses: dict
     await empty(addresses)
     now = 1000.0
     async with Redis.from_url(addresses[SessionBackend.REDIS]) as client:
-        pins = RedisSessionStore(Redis.from_url(addresses[SessionBackend.REDIS]), clock=lambda: now)
+        connection = RedisConnection(addresses[SessionBackend.REDIS], connect_timeout=1.0)
+        pins = RedisSessionStore(connection, clock=lambda: now)
         await pins.put("old", "a", MINUTE, only_if_absent=True)
         now += MINUTE + 1
         await pins.put("new", "a", MINUTE, only_if_absent=True)

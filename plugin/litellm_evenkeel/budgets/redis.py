@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
 from litellm_evenkeel.budgets.budget import Budget, Source
+from litellm_evenkeel.support.redis_connection import RedisConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,13 +34,19 @@ ENCODED = TypeAdapter(
 class RedisBudgets:
     """Driver for keys `{prefix}:budget:{kind}:{id}`, which expire by themselves. Use it from one task at a time.
 
-    `client` is a `redis.asyncio` client, which `close` closes too.
+    `close` closes the connection too.
     """
 
     def __init__(
-        self, client: Any, clock: Callable[[], float], *, ttl: float, negative_ttl: float, prefix: str = "evenkeel"
+        self,
+        connection: RedisConnection,
+        clock: Callable[[], float],
+        *,
+        ttl: float,
+        negative_ttl: float,
+        prefix: str = "evenkeel",
     ) -> None:
-        self._client, self._clock, self._prefix = client, clock, prefix
+        self._connection, self._client, self._clock, self._prefix = connection, connection.client, clock, prefix
         self._ttl, self._negative_ttl = ttl * TTL_SHARE, negative_ttl * TTL_SHARE
         self._connecting: asyncio.Task[None] | None = None
 
@@ -50,10 +54,9 @@ class RedisBudgets:
     def open(
         cls, url: str, clock: Callable[[], float], *, ttl: float, negative_ttl: float, prefix: str = "evenkeel"
     ) -> RedisBudgets:
-        """Return a driver with a client of its own."""
-        # The client must not retry: hidden retries would exceed the caller's timeout.
-        client = Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=CONNECT_TIMEOUT_SECONDS)
-        return cls(client, clock, ttl=ttl, negative_ttl=negative_ttl, prefix=prefix)
+        """Return a driver with a connection of its own."""
+        connection = RedisConnection(url, connect_timeout=CONNECT_TIMEOUT_SECONDS)
+        return cls(connection, clock, ttl=ttl, negative_ttl=negative_ttl, prefix=prefix)
 
     def is_ready(self) -> bool:
         """Return whether there is a connection. If not, start connecting; if that failed, raise its error."""
@@ -66,7 +69,7 @@ class RedisBudgets:
 
     async def fetch(self, entities: Sequence[Entity]) -> Mapping[Entity, Budget]:
         """Return the shared budgets that are fresh enough."""
-        values = await self._client.mget([self._key(entity) for entity in entities])
+        values = await self._connection.mget([self._key(entity) for entity in entities])
         now = self._clock()
         decoded = ((entity, decode(value)) for entity, value in zip(entities, values, strict=True))
         return {entity: budget for entity, budget in decoded if budget and self._remaining_seconds(budget, now) > 0}
@@ -91,7 +94,7 @@ class RedisBudgets:
         if self._connecting:
             self._connecting.cancel()
             await asyncio.wait([self._connecting])
-        await self._client.aclose()
+        await self._connection.close()
 
     async def _connect(self) -> None:
         async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):

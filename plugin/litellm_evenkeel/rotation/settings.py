@@ -6,7 +6,6 @@ from collections.abc import Mapping  # noqa: TC003 - read by annotation
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, ClassVar
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -16,7 +15,6 @@ from litellm_evenkeel.rotation.state.cooldown import CooldownSettings
 from litellm_evenkeel.settings_schema.types import (
     LITELLM,
     POSTGRES_SCHEMES,
-    REDIS_SCHEMES,
     Count,
     Duration,
     Factor,
@@ -29,6 +27,7 @@ from litellm_evenkeel.settings_schema.types import (
     Text,
     frozen_mapping,
 )
+from litellm_evenkeel.support.redis_address import REDIS_SCHEMES, require_valid_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,18 +226,7 @@ def check_consistency(settings: RotationSettings, path: str) -> None:
                 f"{path}.affinity.url: expected the address of a {affinity.backend} server. "
                 f"Hint: it begins with {' or '.join(schemes)}."
             )
-    if affinity.backend is SessionBackend.REDIS:
-        _require_readable(affinity.url, f"{path}.affinity.url")
-    if shared.redis_url is not None:
-        _require_readable(shared.redis_url, f"{path}.shared.redis_url")
-
-
-def _require_readable(address: ServerUrl, path: str) -> None:
-    """Check an address before its client does, whose error would show a part of the password as the port."""
-    try:
-        _ = urlsplit(address.get_secret_value()).port
-    except ValueError:
-        raise SettingsError(
-            f"{path}: expected an address such as redis://:PASSWORD@host:6379/0, got one whose host or port cannot be "
-            "read. Hint: in the password, write %2F for /, %23 for #, %3F for ?, %40 for @."
-        ) from None
+    redis = {"affinity.url": affinity.url if affinity.backend is SessionBackend.REDIS else None}
+    for name, address in {**redis, "shared.redis_url": shared.redis_url}.items():
+        if address is not None and not address.is_litellm:
+            require_valid_address(address.get_secret_value(), f"{path}.{name}")

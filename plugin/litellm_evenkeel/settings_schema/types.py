@@ -16,10 +16,10 @@ from pydantic.json_schema import WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from litellm_evenkeel.support import durations
+from litellm_evenkeel.support.redis_address import CLUSTER_SCHEMES, REDIS_SCHEMES, SENTINEL_SCHEMES, SERVER_SCHEMES
 
 DURATION = "a duration, such as 10s, 5m or 7d"
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,15}")
-REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 OFF, LITELLM = "off", "litellm"
 
@@ -140,7 +140,7 @@ class ServerUrl(SecretStr):
 
 _TIME_SCHEMA = WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]})
 _SWITCH_SCHEMA = WithJsonSchema({"anyOf": [{"type": "boolean"}, {"enum": ["on", "off"]}]})
-_ADDRESSES = ", ".join(f"`{scheme}`" for scheme in REDIS_SCHEMES)
+_ADDRESSES = ", ".join(f"`{scheme}`" for scheme in (*SERVER_SCHEMES, CLUSTER_SCHEMES[0], SENTINEL_SCHEMES[0]))
 
 Duration = Annotated[float, Ge(0), _read_by(durations.span), Expected(f"{DURATION}; 0 for none"), _TIME_SCHEMA]
 PositiveDuration = Annotated[float, Gt(0), _read_by(durations.span), Expected(f"{DURATION}, above 0"), _TIME_SCHEMA]

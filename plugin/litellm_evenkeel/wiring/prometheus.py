@@ -6,8 +6,6 @@ import functools
 import os
 from typing import TYPE_CHECKING, Any
 
-from redis.asyncio.connection import parse_url
-
 from litellm_evenkeel import proxy_process
 from litellm_evenkeel.admin import routes
 from litellm_evenkeel.budgets import health, load_drivers, open_budgets
@@ -18,6 +16,7 @@ from litellm_evenkeel.metrics.multiprocess.directory import prepare_folder
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.support import clock
 from litellm_evenkeel.support.postgres import database_fingerprint
+from litellm_evenkeel.support.redis_address import require_valid_address
 from litellm_evenkeel.wiring import server_urls
 
 if TYPE_CHECKING:
@@ -59,20 +58,8 @@ def _redis(settings: BudgetSettings, config: Mapping[str, Any]) -> str | None:
         return None
     own = settings.redis
     url = server_urls.redis(config, os.environ, path) if own.is_litellm else own.get_secret_value()
-    require_redis_url(url, path)
+    require_valid_address(url, path)
     return url
-
-
-def require_redis_url(url: str, path: str) -> None:
-    """Raise `SettingsError` if `url` cannot be parsed. The URL is not shown, as it may hold a password."""
-    try:
-        parse_url(url)
-    except ValueError:
-        # Not chained to the original error, whose text contains the part of the URL that could not be parsed.
-        raise SettingsError(
-            f"{path}: expected the address of a Redis, got one that cannot be parsed. "
-            "Hint: in a password, write # as %23, / as %2F and @ as %40."
-        ) from None
 
 
 def _budgets(settings: BudgetSettings, redis: str | None, listener: Listener, peek: Peek) -> BudgetCache:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.support.redis_address import REDIS_PORT, Node, cluster_url, sentinel_url
 
-REDIS_SOURCES = "router_settings, litellm_settings.cache_params, REDIS_URL and REDIS_HOST"
+REDIS_SOURCES = (
+    "router_settings, litellm_settings.cache_params, REDIS_URL, REDIS_HOST, REDIS_CLUSTER_NODES and "
+    "REDIS_SENTINEL_NODES"
+)
+# LiteLLM's names for the same: of its variables, and of its settings.
+CLUSTER_NODES, SENTINEL_NODES = ("startup_nodes", "cluster_nodes"), ("sentinel_nodes",)
 
 
 def redis(config: Mapping[str, Any], environ: Mapping[str, str], path: str) -> str:
@@ -17,10 +24,8 @@ def redis(config: Mapping[str, Any], environ: Mapping[str, str], path: str) -> s
     cache = _section(litellm, "cache_params")
     env = {name.removeprefix("REDIS_").lower(): value for name, value in environ.items() if name.startswith("REDIS_")}
     for source in (_without_prefix(router), _without_prefix(cache), env):
-        if source.get("url"):
-            return str(source["url"])
-        if source.get("host"):
-            return _build_url(source)
+        if url := _redis_url(source, path):
+            return url
     raise SettingsError(
         f"{path}: LiteLLM uses no Redis: {REDIS_SOURCES} name none. Hint: write an address such as redis://host."
     )
@@ -46,8 +51,40 @@ def _without_prefix(section: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix("redis_"): value for name, value in section.items() if value}
 
 
-def _build_url(source: Mapping[str, Any]) -> str:
-    scheme = "rediss" if str(source.get("ssl", "")).lower() == "true" else "redis"
-    user, password = (quote(str(source.get(name) or ""), safe="") for name in ("username", "password"))
-    credentials = f"{user}:{password}@" if password else ""
-    return f"{scheme}://{credentials}{source['host']}:{source.get('port') or 6379}/{source.get('db') or 0}"
+def _redis_url(source: Mapping[str, Any], path: str) -> str | None:
+    """Return the address in one source of LiteLLM's. As for LiteLLM, a cluster comes before Sentinels and servers."""
+    ssl = str(source.get("ssl", "")).lower() == "true"
+    user, password = (str(source.get(name) or "") for name in ("username", "password"))
+    if nodes := _nodes(source, CLUSTER_NODES, path):
+        return cluster_url(nodes, username=user, password=password, ssl=ssl)
+    if (nodes := _nodes(source, SENTINEL_NODES, path)) and source.get("service_name"):
+        return sentinel_url(
+            nodes,
+            str(source["service_name"]),
+            username=user,
+            password=password,
+            db=int(source.get("db") or 0),
+            ssl=ssl,
+            sentinel_password=str(source.get("sentinel_password") or ""),
+        )
+    if source.get("url"):
+        return str(source["url"])
+    if not source.get("host"):
+        return None
+    credentials = f"{quote(user, safe='')}:{quote(password, safe='')}@" if password else ""
+    scheme = "rediss" if ssl else "redis"
+    return f"{scheme}://{credentials}{source['host']}:{source.get('port') or REDIS_PORT}/{source.get('db') or 0}"
+
+
+def _nodes(source: Mapping[str, Any], names: tuple[str, ...], path: str) -> list[Node]:
+    """Return nodes, which are `{"host": ..., "port": ...}` or `[host, port]` in a list or its JSON."""
+    nodes = next((source[name] for name in names if source.get(name)), ())
+    try:
+        parsed = json.loads(nodes) if isinstance(nodes, str) else nodes
+        pairs = [(node["host"], node["port"]) if isinstance(node, Mapping) else node for node in parsed]
+        return [(str(host), int(port)) for host, port in pairs]
+    except (ValueError, TypeError, KeyError):
+        raise SettingsError(
+            f"{path}: LiteLLM's {names[0]} cannot be read. Hint: write them as LiteLLM's documentation says, or write "
+            "an address such as redis+cluster://host:6379,host2:6379 here."
+        ) from None

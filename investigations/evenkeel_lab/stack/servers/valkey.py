@@ -19,7 +19,7 @@ from evenkeel_lab.stack.processes.process import Command, running, until_ready
 from evenkeel_lab.stack.service_info import ServiceInfo
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
 READY_SECONDS = 10.0
 # One database for each proxy that is measured at the same time.
@@ -66,16 +66,26 @@ async def empty(url: str) -> None:
 @contextlib.asynccontextmanager
 async def valkey(folder: Path, logs: Path, *, port: int | None = None) -> AsyncIterator[Valkey]:
     """Run a Valkey that stores nothing on disk."""
-    port = free_port(port)
-    home = folder / "valkey"
-    home.mkdir(mode=0o700)
     password = secrets.token_hex(16)
+    async with valkey_process(
+        folder, logs, "valkey", port=free_port(port), password=password, settings=SETTINGS
+    ) as server:
+        yield server
+
+
+@contextlib.asynccontextmanager
+async def valkey_process(
+    folder: Path, logs: Path, name: str, *, port: int, password: str, settings: str, arguments: Sequence[str] = ()
+) -> AsyncIterator[Valkey]:
+    """Run the server program with `settings`, the lines of its configuration file, until the end of the block."""
+    home = folder / name
+    home.mkdir(mode=0o700)
     # In a file, because every user of the machine can read arguments.
     config = home / "valkey.conf"
     config.touch(mode=0o600)
-    config.write_text(f"bind {LOOPBACK}\nport {port}\nrequirepass {password}\n{SETTINGS}")
+    config.write_text(f"bind {LOOPBACK}\nport {port}\nrequirepass {password}\n{settings}")
     url = f"redis://:{password}@{LOOPBACK}:{port}/0"
-    command = Command("Valkey", [binary(), config], log=logs / "valkey.log", cwd=home, folder=folder)
+    command = Command("Valkey", [binary(), config, *arguments], log=logs / f"{name}.log", cwd=home, folder=folder)
     async with running(command) as child:
 
         async def answers() -> bool:
@@ -83,7 +93,7 @@ async def valkey(folder: Path, logs: Path, *, port: int | None = None) -> AsyncI
 
         seconds = await until_ready(child, answers, READY_SECONDS)
         version = await server_version(url) or "unknown"
-        yield Valkey(ServiceInfo.of_process(child, "valkey", version, f"{LOOPBACK}:{port}", seconds), url)
+        yield Valkey(ServiceInfo.of_process(child, name, version, f"{LOOPBACK}:{port}", seconds), url)
 
 
 @contextlib.asynccontextmanager

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from litellm_evenkeel.support.redis_connection import RedisConnection
+
 # The script uses one key only, as a cluster spreads the sessions of an account over its nodes.
 PUT = """
 local held = redis.call('GET', KEYS[1])
@@ -21,13 +23,17 @@ DROP_BATCH_SIZE = 500
 class RedisSessionStore:
     """Pins in a Redis that other applications may use as well, so its keys are never scanned.
 
-    `client` is a client of redis.asyncio or a cluster client; `close` closes it. `clock` returns seconds since 1970. It
-    only determines which entries of an account's list have expired, so a clock that is off by seconds does no harm.
+    `close` closes the connection. `clock` returns seconds since 1970. It only determines which entries of an account's
+    list have expired, so a clock that is off by seconds does no harm.
     """
 
-    def __init__(self, client: Any, prefix: str = "evenkeel", clock: Callable[[], float] = time.time) -> None:
-        self._client, self._prefix, self._clock = client, prefix, clock
-        self._put = client.register_script(PUT)
+    def __init__(
+        self, connection: RedisConnection, prefix: str = "evenkeel", clock: Callable[[], float] = time.time
+    ) -> None:
+        self._connection, self._prefix, self._clock = connection, prefix, clock
+        # The types of redis-py describe its synchronous client.
+        self._client: Any = connection.client
+        self._put: Any = self._client.register_script(PUT)
 
     async def get(self, key: str) -> str | None:
         """Return the account that a session is pinned to; `None` without a pin."""
@@ -67,8 +73,8 @@ class RedisSessionStore:
                 await pipe.execute()
 
     async def close(self) -> None:
-        """Close the client."""
-        await self._client.aclose()
+        """Close the connection."""
+        await self._connection.close()
 
     def _pin_key(self, key: str) -> str:
         return f"{self._prefix}:pin:{key}"

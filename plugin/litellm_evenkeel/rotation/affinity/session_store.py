@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from redis.asyncio import Redis
-
 from litellm_evenkeel.rotation.affinity.postgres_store import PostgresSessionStore
 from litellm_evenkeel.rotation.affinity.redis_store import RedisSessionStore
 from litellm_evenkeel.rotation.settings import SessionBackend
+from litellm_evenkeel.support.redis_connection import RedisConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litellm_evenkeel.rotation.settings import AffinitySettings
+
+CONNECT_TIMEOUT_SECONDS = 2.0
 
 
 class SessionStore(Protocol):
@@ -43,5 +44,5 @@ def open_session_store(
         return None
     url = settings.url.get_secret_value()
     if settings.backend is SessionBackend.REDIS:
-        return RedisSessionStore(Redis.from_url(url), prefix)
+        return RedisSessionStore(RedisConnection(url, connect_timeout=CONNECT_TIMEOUT_SECONDS), prefix)
     return PostgresSessionStore(url, clock)

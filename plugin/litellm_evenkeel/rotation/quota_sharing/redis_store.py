@@ -7,12 +7,9 @@ import json
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-
 from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import MAX_COOLDOWN_SECONDS, PUBLISH_SCRIPT
 from litellm_evenkeel.rotation.quota_sharing.protocol import LeaseResponse, ScopeGrant, SlotsGrant, WindowGrant
+from litellm_evenkeel.support.redis_connection import RedisConnection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -29,38 +26,36 @@ class RedisLeaseStore:
     """Connections of one worker to Redis: one for commands, and one for the subscription."""
 
     def __init__(self, url: str, prefix: str, timeout: float) -> None:
-        self._prefix = prefix
-        # No retries: the caller bounds the time of an exchange, and has to see every error.
-        self._client = Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=timeout)
-        self._subscriber = Redis.from_url(
-            url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=LISTEN_TIMEOUT_SECONDS
-        )
-        self._exchange = self._client.register_script(LEASE_SCRIPT)
-        self._publish = self._client.register_script(PUBLISH_SCRIPT)
-        self._common_keys = [f"{prefix}:shared", f"{prefix}:workers"]
+        # A hash tag: the script needs all keys at once, so in a cluster they have to be on one node.
+        self._tag = f"{{{prefix.strip('{}') or 'evenkeel'}}}"
+        self._commands = RedisConnection(url, connect_timeout=timeout)
+        self._subscriber = RedisConnection(url, connect_timeout=LISTEN_TIMEOUT_SECONDS)
+        self._exchange = self._commands.client.register_script(LEASE_SCRIPT)
+        self._publish = self._commands.client.register_script(PUBLISH_SCRIPT)
+        self._common_keys = [f"{self._tag}:shared", f"{self._tag}:workers"]
 
     async def exchange(self, request: LeaseRequest) -> LeaseResponse:
         """Send all requests of a worker at once."""
-        keys = [*self._common_keys, *(f"{self._prefix}:scope:{{{scope.key}}}" for scope in request.scopes)]
+        keys = [*self._common_keys, *(f"{self._tag}:scope:{scope.key}" for scope in request.scopes)]
         response = await self._exchange(keys=keys, args=[json.dumps(request._asdict())])
         return decode_response(response, request.scopes)
 
     async def publish(self, messages: Sequence[CooldownMessage]) -> None:
         """Send messages to all workers, and keep them for workers that start later."""
         updates = json.dumps([[message.field, message.text, message.until, message.account] for message in messages])
-        keys, milliseconds = [f"{self._prefix}:cooldowns"], int(MAX_COOLDOWN_SECONDS * 1000)
-        await self._publish(keys=keys, args=[f"{self._prefix}:cooldown-updates", updates, milliseconds])
+        keys, milliseconds = [f"{self._tag}:cooldowns"], int(MAX_COOLDOWN_SECONDS * 1000)
+        await self._publish(keys=keys, args=[f"{self._tag}:cooldown-updates", updates, milliseconds])
 
     async def history(self) -> list[bytes | str]:
         """Return the messages whose cooldowns have not ended."""
         async with asyncio.timeout(LISTEN_TIMEOUT_SECONDS):
-            return list((await self._subscriber.hgetall(f"{self._prefix}:cooldowns")).values())
+            return list((await self._subscriber.client.hgetall(f"{self._tag}:cooldowns")).values())
 
     async def listen(self) -> AsyncIterator[bytes | None]:
         """Yield messages as they arrive. After the first `None`, the subscription is active and misses nothing."""
-        async with self._subscriber.pubsub() as subscription:
+        async with self._subscriber.subscription() as subscription:
             async with asyncio.timeout(LISTEN_TIMEOUT_SECONDS):
-                await subscription.subscribe(f"{self._prefix}:cooldown-updates")
+                await subscription.subscribe(f"{self._tag}:cooldown-updates")
             is_pinged = False
             while True:
                 message = await subscription.get_message(timeout=LISTEN_TIMEOUT_SECONDS)
@@ -77,12 +72,12 @@ class RedisLeaseStore:
 
     async def drop(self) -> None:
         """Close connections that do not answer. The store can still be used afterwards."""
-        await self._client.connection_pool.disconnect()
+        await self._commands.drop()
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._client.aclose()
-        await self._subscriber.aclose()
+        await self._commands.close()
+        await self._subscriber.close()
 
 
 def decode_response(response: bytes | str, scopes: Sequence[ScopeRequest]) -> LeaseResponse:
