@@ -8,7 +8,11 @@ class EvenkeelError(Exception):
 
 
 class SettingsError(EvenkeelError):
-    """An invalid setting. The text names its path, the expected value and a hint."""
+    """Invalid settings. The text has a line for each: its path, the expected value and a hint."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
 
 
 class UnsupportedLiteLLM(EvenkeelError):

@@ -119,8 +119,8 @@ def test_what_kubernetes_writes_of_a_service_is_no_setting() -> None:
     [
         ({"cooldown": {"initial": "10s", "max": "5s"}}, "rotation.cooldown.max: expected at least the 10s .* got 5s"),
         ({"shared": {"prefix": " "}}, "rotation.shared.prefix: expected a text, got an empty one"),
-        ({"shared": {"redis_url": "redis://:pa55/x@h:6379"}}, "shared.redis_url: .* host or port cannot be read"),
-        ({"affinity": {"backend": "redis", "url": "redis://h:pa55"}}, "affinity.url: .* host or port cannot be read"),
+        ({"shared": {"redis_url": "redis://:pa55/x@h:6379"}}, "shared.redis_url: .* got one that cannot be parsed"),
+        ({"affinity": {"backend": "redis", "url": "redis://h:pa55"}}, "affinity.url: .* got one that cannot be parsed"),
         ({"affinity": {"url": "redis://:pa55@h"}}, "rotation.affinity.url: expected no address with backend: memory"),
         ({"affinity": {"backend": "redis", "url": "postgresql://:pa55@h"}}, "affinity.url: .* of a redis server"),
         ({"affinity": {"backend": "postgres", "url": "redis://:pa55@h"}}, "affinity.url: .* of a postgres server"),
@@ -143,3 +143,15 @@ def test_a_name_that_looks_like_a_key_is_in_no_error() -> None:
     with pytest.raises(SettingsError) as raised:
         settings({"rotation": {"accounts": {"sk-hush": {"weight": 0}}}}, {})
     assert "hush" not in str(raised.value)
+
+
+def test_all_mistakes_are_named_at_once() -> None:
+    section = {"rotation": {"strategy": "fast", "cooldown": {"initial": "soon"}}, "jurnal": {}}
+    with pytest.raises(SettingsError) as raised:
+        settings(section, {})
+    assert {problem.partition(":")[0] for problem in raised.value.problems} == {
+        "evenkeel.rotation.cooldown.initial",
+        "evenkeel.rotation.strategy",
+        "evenkeel",
+    }
+    assert str(raised.value).count("\n") == 2

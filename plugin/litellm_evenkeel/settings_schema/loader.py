@@ -60,7 +60,7 @@ class Leaf:
 
 
 def load(model: type[Model], section: object, path: str = "", environ: Mapping[str, str] | None = None) -> Model:
-    """Return the settings from `section`, with defaults for what it lacks. Raise SettingsError for the first error.
+    """Return the settings from `section`, with defaults for what it lacks. Raise SettingsError for all errors.
 
     `path` is the path of the section, for error messages. Variables of `environ` take precedence over the section.
     """
@@ -75,7 +75,8 @@ def load(model: type[Model], section: object, path: str = "", environ: Mapping[s
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise SettingsError(_describe(model, error.errors(include_url=False)[0], path)) from None
+        problems = [_describe(model, details, path) for details in error.errors(include_url=False)]
+        raise SettingsError(*dict.fromkeys(problems)) from None
 
 
 def leaves(model: type[SettingsModel], path: tuple[str, ...] = ()) -> Iterator[Leaf]:
