@@ -13,13 +13,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from evenkeel_lab.cli.output import results
+from evenkeel_lab.cli.output import results, show
 from evenkeel_lab.errors import LabError, WrongUse
 from evenkeel_lab.proxy_admin_client import ProxyAdminClient, proxy_options
 from litellm_evenkeel.admin.handlers import DEFAULT_ACCOUNTS, MAX_ACCOUNTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console, RenderableType
 
@@ -32,7 +32,7 @@ STYLES = {
 }
 STATES = tuple(STYLES)
 MINUTE, HOUR, DAY = 60, 3600, 86_400
-# A narrower terminal has no column for the reasons of cooldowns; --json has them.
+# A narrower terminal has the reasons of cooldowns below the table.
 WIDE = 100
 LOW, SOON_SECONDS = 0.1, 60
 ALONE = (
@@ -119,7 +119,7 @@ def released(admin: ProxyAdminClient, name: str, *, as_json: bool) -> None:
     worker = document["worker"]
     many = f", one of {worker['workers']}" if worker["workers"] else ""
     scope_note = "" if document["everywhere"] else ALONE.format(pid=worker["pid"], many=many)
-    results().print(Text(f"{document['released']} is released{scope_note}"))
+    show(Text(f"{document['released']} is released{scope_note}"))
 
 
 def watching(admin: ProxyAdminClient, wanted: Mapping[str, Any], every: float, console: Console) -> None:
@@ -165,7 +165,16 @@ def page(document: Mapping[str, Any], width: int) -> RenderableType:
     for account in listed:
         for row in _rows(account):
             table.add_row(*row[: len(table.columns)])
-    return Group(table, Text(_footer(document, len(listed)), style="dim"))
+    reasons = [] if width >= WIDE else [*_reasons(listed)]
+    return Group(table, *reasons, Text(_footer(document, len(listed)), style="dim"))
+
+
+def _reasons(listed: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
+    """Yield a line with the reason of each cooldown, for terminals without a column for it."""
+    for account in listed:
+        for name, scope in ((account["account"], account), *((model["model"], model) for model in account["models"])):
+            if scope["reason"]:
+                yield Text(f"{name}: {scope['reason']}", style="dim", overflow="ellipsis", no_wrap=True)
 
 
 def span(seconds: float | None) -> str:

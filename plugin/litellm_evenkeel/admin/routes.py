@@ -16,7 +16,7 @@ from litellm_evenkeel.errors import AdminRequestError
 # LiteLLM's names of user roles.
 READ_ROLES = frozenset({"proxy_admin", "proxy_admin_viewer"})
 WRITE_ROLES = frozenset({"proxy_admin"})
-FORBIDDEN, UNPROCESSABLE = 403, 422
+BAD_REQUEST, FORBIDDEN = 400, 403
 MAX_BODY_BYTES = 100_000
 
 
@@ -63,10 +63,11 @@ def mount(
         return await _response(handlers.accounts(_parameters(request)))
 
     @router.api_route("/explain", methods=["GET", "POST"])
-    async def explain(request: Request, auth: Annotated[Any, reader]) -> Response:
-        parameters = _parameters(request)
-        if request.method == "POST":
-            parameters |= await _body(request)
+    async def explain(
+        # Before the key: LiteLLM reads the body to authenticate, and fails if it is JSON but no object.
+        parameters: Annotated[dict[str, Any], Depends(_parameters_with_body)],
+        auth: Annotated[Any, reader],
+    ) -> Response:
         return await _response(handlers.explain(parameters, client=str(getattr(auth, "api_key", None) or "")))
 
     @router.post("/accounts/{account:evenkeel_name}/release", dependencies=[_require_role(WRITE_ROLES, authenticated)])
@@ -99,19 +100,20 @@ def _parameters(request: Request) -> dict[str, Any]:
     return {name: values if len(values := query.getlist(name)) > 1 else values[0] for name in query}
 
 
-async def _body(request: Request) -> dict[str, Any]:
+async def _parameters_with_body(request: Request) -> dict[str, Any]:
+    if request.method != "POST":
+        return _parameters(request)
+    raw = await request.body()
     try:
-        raw = await request.body()
         parameters = json.loads(raw or b"{}") if len(raw) <= MAX_BODY_BYTES else None
-    except (ValueError, RuntimeError):
-        # LiteLLM's authentication reads the stream of a form body, after which Starlette raises RuntimeError.
+    except (ValueError, RecursionError):
         parameters = None
     if not isinstance(parameters, dict):
         hint = 'Send an object such as {"model": "gpt-4o", "tokens": 1200}, as application/json.'
         raise HTTPException(
-            UNPROCESSABLE, {"error": f"body: expected a JSON object of up to {MAX_BODY_BYTES} bytes.", "hint": hint}
+            BAD_REQUEST, {"error": f"body: expected a JSON object of up to {MAX_BODY_BYTES} bytes.", "hint": hint}
         )
-    return parameters
+    return _parameters(request) | parameters
 
 
 async def _response(document: Awaitable[dict[str, Any]]) -> Response:
