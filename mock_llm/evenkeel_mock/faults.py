@@ -1,6 +1,8 @@
 """Faults on demand: during a period (timeline), or for one request (header).
 
-    status=429             answer with that status; `retry_after=2` tells when to come again
+    status=429             answer with that status; `retry_after=2` tells when to come again. Hostile variants:
+                           `raw_retry_after=-1` sends any text, `body_kb=10000` and `header_kb=64` pad the answer,
+                           `encoding=utf-16|invalid|gzip` sends a body that is not what its headers say
     hang                   accept the request and send nothing, for ever; `hang=5` answers after 5 s
     reset=3                cut the connection after 3 chunks (0: right after the headers)
     half_event=3           after 3 chunks send half an event, then close as if all were well
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 ANY = "*"
 LEAST_STATUS, MOST_STATUS = 400, 599
 MOST_CHUNKS = 1_000_000
+MOST_BODY_KB, MOST_HEADER_KB = 100_000, 1_000
 FOREVER = math.inf
 
 
@@ -48,8 +51,19 @@ class Kind(StrEnum):
     MALFORMED = "malformed"
 
 
+class Encoding(StrEnum):
+    """Encodings of a body that its headers do not announce."""
+
+    UTF_16 = "utf-16"
+    INVALID = "invalid"
+    """UTF-8 with bytes that are none."""
+    GZIP = "gzip"
+    """The headers announce gzip, and the body is plain."""
+
+
+HOSTILE = ("raw_retry_after", "body_kb", "header_kb", "encoding")
 OPTIONS: dict[Kind, tuple[str, ...]] = {
-    Kind.STATUS: ("p", "retry_after"),
+    Kind.STATUS: ("p", "retry_after", *HOSTILE),
     Kind.HANG: ("p",),
     Kind.RESET: ("p",),
     Kind.HALF_EVENT: ("p",),
@@ -58,7 +72,7 @@ OPTIONS: dict[Kind, tuple[str, ...]] = {
     Kind.SLOW: ("p", "add_ms"),
     Kind.MALFORMED: ("p",),
 }
-EVERY_OPTION = ("p", "retry_after", "add_ms")
+EVERY_OPTION = ("p", "retry_after", "add_ms", *HOSTILE)
 ENTRY_KEYS = ("at", "for", "account", "model", "fault")
 
 
@@ -75,6 +89,10 @@ class Fault:
     seconds: float = 0.0
     """Seconds that a request hangs (`inf`: for ever), or that a slow answer takes longer."""
     p: float = 1.0
+    raw_retry_after: str = ""
+    body_kb: int = 0
+    header_kb: int = 0
+    encoding: Encoding | None = None
 
 
 @dataclass(frozen=True)
@@ -175,7 +193,16 @@ def _of_kind(kind: Kind, value: object, options: Mapping[str, Any], p: float, se
             raise MockConfigError(f"{setting_path}: takes no number.", hint="Its entry's `for` says how long it lasts.")
         case Kind.STATUS:
             status = fields.integer(value, setting_path, least=LEAST_STATUS, most=MOST_STATUS)
-            return Fault(kind, status=status, retry_after_ns=_retry_after(options, setting_path), p=p)
+            return Fault(
+                kind,
+                status=status,
+                retry_after_ns=_retry_after(options, setting_path),
+                p=p,
+                raw_retry_after=str(options.get("raw_retry_after", "")),
+                body_kb=_kilobytes(options, "body_kb", MOST_BODY_KB, setting_path),
+                header_kb=_kilobytes(options, "header_kb", MOST_HEADER_KB, setting_path),
+                encoding=_encoding(options, setting_path),
+            )
         case Kind.HANG:
             return Fault(kind, seconds=FOREVER if value is None else durations.seconds(value, setting_path), p=p)
         case Kind.STALL:
@@ -192,3 +219,15 @@ def _retry_after(options: Mapping[str, Any], setting_path: str) -> int | None:
     if "retry_after" not in options:
         return None
     return round(durations.seconds(options["retry_after"], f"{setting_path}: retry_after") * durations.NS)
+
+
+def _kilobytes(options: Mapping[str, Any], name: str, most: int, setting_path: str) -> int:
+    return fields.integer(options.get(name, 0), f"{setting_path}: {name}", least=0, most=most)
+
+
+def _encoding(options: Mapping[str, Any], setting_path: str) -> Encoding | None:
+    if "encoding" not in options:
+        return None
+    name = str(options["encoding"])
+    fields.known(name, tuple(Encoding), "encoding", setting_path)
+    return Encoding(name)

@@ -23,6 +23,7 @@ from evenkeel_mock.server.chunk_timer import Pacer
 from evenkeel_mock.server.connection import JSON, lines
 from evenkeel_mock.server.delivery import OK, Delivery, times
 from evenkeel_mock.server.endpoints import FAMILIES, Family, answer_auxiliary
+from evenkeel_mock.server.hostile import hostile
 from evenkeel_mock.server.job import Caller, Job
 from evenkeel_mock.shared.ledger import Ledger
 from evenkeel_mock.shared.quota import Quota
@@ -206,6 +207,8 @@ class App:
             model=job.request.model if job else "",
             key=key_in(credential_of(exchange.headers, family.dialect)),
         )
+        if job is not None and job.fault is not None:
+            refused = hostile(refused, job.fault)
         exchange.respond(refused.status, lines(refused.headers) + times(exchange.received_ns, now), refused.body)
         if job is not None:
             job.sent_ns = now
