@@ -17,21 +17,23 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from evenkeel_lab.cli.output import results
+from evenkeel_lab.cli.output import show
 from evenkeel_lab.errors import ProcessFailed, WrongUse
 from evenkeel_lab.progress import shown_on
+from evenkeel_lab.stack.control import controlled
 from evenkeel_lab.stack.litellm.accounts import MAX_ACCOUNTS, mock_settings, unequal_accounts
 from evenkeel_lab.stack.litellm.config import Journal, Prometheus, ProxySpec, Rotation
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION, require_allowed
+from evenkeel_lab.stack.parts import Parts
 from evenkeel_lab.stack.ports import free_port
 from evenkeel_lab.stack.processes.process import log_tail
+from evenkeel_lab.stack.service_info import ServiceInfo
 from evenkeel_lab.stack.stack import Options, stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel_lab.stack.litellm.proxy import Proxy
-    from evenkeel_lab.stack.service_info import ServiceInfo
     from evenkeel_lab.stack.stack import Stack
 
 LOOK_SECONDS = 0.5
@@ -63,6 +65,7 @@ def _one_of(
     help="A YAML file laid over the proxy's generated configuration.",
 )
 @click.option("--allow-migrate", is_flag=True, help="Let LiteLLM's migrations be applied to DATABASE_URL.")
+@click.option("--survive", is_flag=True, help="Run on if a part ends, and let `evenkeel part` kill and restart parts.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 def up(  # noqa: PLR0913  # one for each option
     version: str,
@@ -75,6 +78,7 @@ def up(  # noqa: PLR0913  # one for each option
     settings: Path | None,
     *,
     allow_migrate: bool,
+    survive: bool,
     as_json: bool,
 ) -> None:
     """Bring up Postgres, Valkey, the mock provider and a LiteLLM proxy; take all of it down on Ctrl-C.
@@ -97,7 +101,7 @@ def up(  # noqa: PLR0913  # one for each option
     options = Options.from_env(allow_migrate=allow_migrate)
     if chosen:
         options = options.with_mock(mock_settings(chosen), workers=1)
-    asyncio.run(serve(subject, options, port, as_json=as_json))
+    asyncio.run(serve(subject, options, port, survive=survive, as_json=as_json))
 
 
 def read_settings(path: Path | None) -> dict[str, Any]:
@@ -116,8 +120,8 @@ def read_settings(path: Path | None) -> dict[str, Any]:
     return settings
 
 
-async def serve(subject: ProxySpec, options: Options, port: int | None, *, as_json: bool) -> None:
-    """Run the stack until a signal says stop."""
+async def serve(subject: ProxySpec, options: Options, port: int | None, *, survive: bool, as_json: bool) -> None:
+    """Run the stack until a signal says stop. Unless it is to `survive`, it also ends if a part ends."""
     console = Console(stderr=True)
     stop = asyncio.Event()
     async with stack(options, steps=shown_on(console)) as ground, ground.proxy(subject, port=port) as proxy:
@@ -127,9 +131,12 @@ async def serve(subject: ProxySpec, options: Options, port: int | None, *, as_js
         if as_json:
             click.echo(json.dumps(document(parts, proxy, ground.engine.kind)))
         else:
-            results().print(table(parts))
+            show(table(parts))
             click.echo(usage(proxy, ground))
-        await first_of(stop, parts)
+        if survive:
+            await survive_until(stop, parts, ground.folder, console)
+        else:
+            await first_of(stop, parts)
         console.print("stopping")
 
 
@@ -145,6 +152,20 @@ async def first_of(stop: asyncio.Event, parts: list[ServiceInfo]) -> None:
                 )
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), LOOK_SECONDS)
+
+
+async def survive_until(stop: asyncio.Event, infos: list[ServiceInfo], folder: Path, console: Console) -> None:
+    """Wait for the signal to stop. Meanwhile, carry out what `evenkeel part` requests, and print which parts end."""
+    console.print(f"stack        {folder}", soft_wrap=True)
+    async with Parts(infos) as parts, controlled(parts, folder):
+        ended: set[int | None] = set()
+        while not stop.is_set():
+            for info in parts.infos:
+                if info.pid not in ended and not psutil.pid_exists(info.pid or 0):
+                    ended.add(info.pid)
+                    console.print(f"{info.name} has ended; evenkeel part restart {info.name}", soft_wrap=True)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), LOOK_SECONDS)
 
 
 def table(parts: list[ServiceInfo]) -> Table:
@@ -180,7 +201,11 @@ def usage(proxy: Proxy, ground: Stack) -> str:
 
 def document(parts: list[ServiceInfo], proxy: Proxy, engine: str) -> dict[str, Any]:
     """Return the same for a program."""
-    rows = [dataclasses.asdict(part) | {"log": str(part.log) if part.log else None} for part in parts]
+    # The process is left out: its environment holds passwords.
+    names = [field.name for field in dataclasses.fields(ServiceInfo) if field.name not in {"child", "log"}]
+    rows = [
+        {name: getattr(part, name) for name in names} | {"log": str(part.log) if part.log else None} for part in parts
+    ]
     return {
         "parts": rows,
         "url": proxy.url,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ class ServiceInfo:
     ready_after: float | None = None
     """Seconds from the start to the first answer."""
     log: Path | None = None
+    child: Child | None = field(default=None, repr=False, compare=False)
+    """The process that the stack started."""
 
     @classmethod
     def of_process(cls, child: Child, name: str, version: str, address: str, ready_after: float) -> Self:
         """Return the description of a process that the stack started."""
-        return cls(name, version, address, child.pid, child.started, ready_after, child.command.log)
+        return cls(name, version, address, child.pid, child.started, ready_after, child.command.log, child)

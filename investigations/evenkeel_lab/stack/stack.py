@@ -24,7 +24,7 @@ from evenkeel_lab.stack.servers.postgres import ExternalPostgres, Postgres, conn
 from evenkeel_lab.stack.servers.valkey import empty, external_valkey, valkey
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -105,9 +105,16 @@ class Stack:
 
     @contextlib.asynccontextmanager
     async def proxy(
-        self, spec: ProxySpec, *, name: str = "litellm", port: int | None = None, database_number: int | None = None
+        self,
+        spec: ProxySpec,
+        *,
+        name: str = "litellm",
+        port: int | None = None,
+        database_number: int | None = None,
+        change: Callable[[Services], Services] = lambda services: services,
+        folder: Path | None = None,
     ) -> AsyncIterator[Proxy]:
-        """Run a proxy on this stack.
+        """Run a proxy on this stack, with services that `change` may alter, and its files in `folder`.
 
         With `database_number`, the proxy is measured: it has an empty Postgres database and Valkey database of its own.
         """
@@ -117,7 +124,7 @@ class Stack:
         async with contextlib.AsyncExitStack() as running:
             with self.steps.step(f"LiteLLM {spec.litellm}, booting"):
                 started = await running.enter_async_context(
-                    proxy(services, spec, self.folder, self.logs, port=port, name=name)
+                    proxy(change(services), spec, self.folder, self.logs, home=folder, port=port, name=name)
                 )
             yield started
 

@@ -147,12 +147,22 @@ def proxy_env(services: Services, spec: ProxySpec, home: Path, master_key: str) 
 
 @contextlib.asynccontextmanager
 async def proxy(
-    services: Services, spec: ProxySpec, folder: Path, logs: Path, *, port: int | None = None, name: str = "litellm"
+    services: Services,
+    spec: ProxySpec,
+    folder: Path,
+    logs: Path,
+    *,
+    home: Path | None = None,
+    port: int | None = None,
+    name: str = "litellm",
 ) -> AsyncIterator[Proxy]:
-    """Run a proxy during the block. If it ends at boot, raise an error with the end of its log."""
+    """Run a proxy during the block, with its files in `home`, or else in `folder`.
+
+    If it ends at boot, raise an error with the end of its log.
+    """
     port = free_port(port)
-    home = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder))
-    config = home / "config.yaml"
+    own = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=home or folder))
+    config = own / "config.yaml"
     write_yaml(proxy_config(spec, services.mock_url), config)
     # LiteLLM refuses well-known keys.
     master_key = "sk-" + secrets.token_hex(24)
@@ -163,8 +173,8 @@ async def proxy(
     command = Command(
         f"LiteLLM {spec.litellm}",
         [python, python.with_name("litellm"), *map(str, arguments)],
-        env=proxy_env(services, spec, home, master_key),
-        cwd=home,
+        env=proxy_env(services, spec, own, master_key),
+        cwd=own,
         log=logs / f"{name}.log",
         grace=stop_seconds(spec),
         folder=folder,
