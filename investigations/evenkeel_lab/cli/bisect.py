@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from evenkeel_lab.cli.investigate.progress_view import View
-from evenkeel_lab.cli.output import results
+from evenkeel_lab.cli.output import show
 from evenkeel_lab.compat.releases import between
 from evenkeel_lab.errors import ProcessFailed, UnknownVersion, WrongUse
 from evenkeel_lab.investigation_spec.read import home
@@ -89,7 +89,7 @@ def bisect(  # noqa: PLR0913  # one for each option
     if as_json:
         click.echo(json.dumps(document(result, names)))
     else:
-        results().print(sentences(result, good, bad, figure))
+        show(sentences(result, good, bad, figure))
     context.exit(0 if result.first_bad else NO_CHANGE)
 
 
@@ -144,7 +144,7 @@ class Searching:
             console.print(Text(f"{release} is left out: {error.what}"), soft_wrap=True)
             return None
         if not self.is_silent and compared is not None and compared.verdict is not None:
-            results().print(f"{release}: {self.plan.figure} {wording.effect(compared)} against {self.plan.good}")
+            show(f"{release}: {self.plan.figure} {wording.effect(compared)} against {self.plan.good}")
         return compared
 
 

@@ -24,6 +24,8 @@ WRITTEN = (
     "reports/**",
     *(f"investigations/**/{name}.json" for name in ("summary", "profile", "traces")),
     "investigations/benches/*.json",
+    "investigations/chaos.json",
+    "investigations/bisect_searches.json",
     "**/notebook.ipynb",
 )
 
