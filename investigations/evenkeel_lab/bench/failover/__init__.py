@@ -1,13 +1,14 @@
-"""Rotation in the real proxy: accounts that fail on cue, more asked than there is, workers that share what they know.
+"""Drills of the rotation in a real proxy: accounts fail, demand exceeds all limits, workers share limits.
 
-Each part may be run alone. Part by part, arm by arm: a fresh proxy, the same requests at the same moments, the same
-troubles. What an account was asked for is what the mock provider has written down, never what a proxy believes.
+Each part may be run alone. Each arm has a new proxy, the same requests at the same moments, and the same faults. The
+attempts at an account are counted by the mock provider, never by a proxy.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenkeel_lab.bench.failover.cluster import bench_cluster
 from evenkeel_lab.bench.failover.outage import bench_outage
 from evenkeel_lab.bench.failover.overload import bench_overload
 from evenkeel_lab.bench.failover.timeline import bench_timeline
@@ -25,8 +26,9 @@ PARTS: dict[str, Callable[[Steps, str], Awaitable[list[Metric]]]] = {
     "overload": bench_overload,
     "workers": bench_workers,
     "outage": bench_outage,
+    "cluster": bench_cluster,
 }
-"""All there are, by name."""
+"""Parts by name."""
 
 
 async def bench_failover(
