@@ -20,7 +20,7 @@ ALONE = $(shell grep -rl --include='test_*.py' 'pytest.mark.alone' $(wildcard */
 NOT_QUICK := $(addprefix --ignore=investigations/tests/,report notebook compat diagnosis bench plugin) \
   -k 'not machine and not multiple_comparisons and not lease_pending'
 
-.PHONY: help setup demo test test-quick test-slow test-all check check-style check-types check-imports check-docs check-reports check-wheel matrix bench reports format lock clean
+.PHONY: help setup demo test test-quick test-slow test-all check check-style check-types check-imports check-docs check-reports check-wheel matrix bench chaos fuzz reports format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,12 @@ matrix: .venv/.ready ## the plugin with every LiteLLM version of the matrix; res
 
 bench: .venv/.ready ## every benchmark, as a table (half an hour)
 	@$(BIN)/evenkeel bench
+
+chaos: .venv/.ready ## everything around a proxy fails; resumable (20 minutes)
+	@$(BIN)/evenkeel chaos
+
+fuzz: .venv/.ready ## a million inputs over all parsers (minutes)
+	@$(BIN)/python plugin/tests/fuzz/fuzz.py
 
 reports: .venv/.ready ## render the reports from the committed summaries (3 minutes)
 	@$(BIN)/evenkeel report

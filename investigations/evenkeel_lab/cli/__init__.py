@@ -17,7 +17,9 @@ INTERRUPTED = 130
 # Each command with its module and its help text, so that `evenkeel --help` imports none of them.
 COMMANDS = {
     "up": ("evenkeel_lab.cli.up", "Start a LiteLLM proxy with its database, Redis and a mock provider."),
+    "part": ("evenkeel_lab.cli.part", "Kill, suspend or restart a part of a running stack."),
     "demo": ("evenkeel_lab.cli.demo", "Send 200 requests through a real proxy, and show their cost."),
+    "init": ("evenkeel_lab.cli.init", "Add the plugin to a proxy's YAML, or take it out again."),
     "doctor": ("evenkeel_lab.cli.doctor", "Check this machine and a proxy's configuration."),
     "mock": ("evenkeel_mock.command", "Run the mock provider alone."),
     "load": ("evenkeel_load.command", "Load an OpenAI-compatible server, and record every request."),
@@ -31,9 +33,12 @@ COMMANDS = {
     "diagnose": ("evenkeel_lab.cli.diagnose", "Find the bottleneck of a recorded load."),
     "bisect": ("evenkeel_lab.cli.bisect", "Find the LiteLLM release that changed a metric."),
     "bench": ("evenkeel_lab.cli.bench", "Measure a part of the project against a reference."),
+    "chaos": ("evenkeel_lab.cli.chaos", "Let everything around a proxy fail, and count what clients lose."),
     "accounts": ("evenkeel_lab.cli.accounts", "Show the accounts of a running proxy."),
     "journal": ("evenkeel_lab.cli.journal", "Read or move the plugin's request journal."),
     "explain": ("evenkeel_lab.cli.explain", "Explain the next pick of a running proxy."),
+    "rules": ("evenkeel_lab.cli.monitoring", "Print alert rules for Prometheus."),
+    "dashboard": ("evenkeel_lab.cli.monitoring", "Print a dashboard for Grafana."),
     "settings": ("evenkeel_lab.cli.settings", "List the settings of the plugin, or print their JSON schema."),
     "compat": ("evenkeel_lab.cli.compat", "Check which LiteLLM releases have what the plugin needs."),
     "cache": ("evenkeel_lab.cli.cache", "List what the lab keeps between runs, or remove it."),

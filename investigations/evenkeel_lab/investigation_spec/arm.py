@@ -32,6 +32,8 @@ class Patch(StrEnum):
     """The proxy's cache of keys, teams and users has no size limit."""
     SLOWER = "slower"
     """Each request takes more CPU time, by the share in the environment variable SLOWER_SHARE."""
+    JUMPING_CLOCK = "jumping_clock"
+    """The clock is an hour ahead while a file exists."""
     PLUGIN_EARLY_RETURN = "plugin_early_return"
     """The plugin's Prometheus callback returns at once."""
     PLUGIN_FRESH_SNAPSHOTS = "plugin_fresh_snapshots"
@@ -42,7 +44,9 @@ class Patch(StrEnum):
 
 ROTATION_PATCHES = frozenset({Patch.PLUGIN_FRESH_SNAPSHOTS, Patch.PLUGIN_NO_CANDIDATE_CACHE})
 CALLBACK_PATCHES = (
-    frozenset(Patch) - ROTATION_PATCHES - {Patch.NONE, Patch.LARGE_KEY_CACHE, Patch.SLOWER, Patch.PLUGIN_EARLY_RETURN}
+    frozenset(Patch)
+    - ROTATION_PATCHES
+    - {Patch.NONE, Patch.LARGE_KEY_CACHE, Patch.SLOWER, Patch.JUMPING_CLOCK, Patch.PLUGIN_EARLY_RETURN}
 )
 
 

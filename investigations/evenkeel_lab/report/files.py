@@ -16,10 +16,12 @@ from evenkeel_lab.report.generated_marker import is_marked, marked
 from evenkeel_lab.report.html import document
 from evenkeel_lab.report.index import index
 from evenkeel_lab.report.page import page
+from evenkeel_lab.report.reliability import reliability_page
 from evenkeel_lab.report.report_data import report_data_of
 from evenkeel_lab.report.seeds import seeds_page
 from evenkeel_lab.report.study import study_page
 from evenkeel_lab.runner.results.bench_results import read_benches
+from evenkeel_lab.runner.results.chaos_results import read_matrix
 from evenkeel_lab.runner.results.summary import FILE, read as read_summary
 from evenkeel_lab.tracing.traces import FILE as TRACES, read as read_traces
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.results.summary import Summary
     from evenkeel_lab.tracing.traces import Traces
 
-REPORTS, INDEX, SEEDS, BENCHES = "reports", "index.md", "seeds.md", "benches.md"
+REPORTS, INDEX, SEEDS, BENCHES, RELIABILITY = "reports", "index.md", "seeds.md", "benches.md", "reliability.md"
 # HTML pages are not committed, so they are not checked for drift.
 COMMITTED, OTHERS = ("**/*.md", "**/*.svg"), ("**/*.html",)
 
@@ -143,10 +145,13 @@ def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendere
             by_chapter = {chapter: by_name[f"{name}/{chapter}"] for chapter in _chapters_of(name, by_name)}
             pages.append(study_page(name, study, by_chapter))
     waiting = {name: read_investigation(folder) for name, folder in folders.items() if name not in measured}
-    files = {INDEX: index([*by_name.values()], waiting, {name: study.question for name, study in by_study.items()})}
+    files: dict[str, str] = {}
     benches = read_benches(home())
     if benches:
         files[BENCHES] = benches_page(benches)
+    matrix = read_matrix(home())
+    if matrix is not None:
+        files[RELIABILITY] = reliability_page(matrix)
     seeds = read_seeds(home())
     if seeds is not None:
         by_chapter_of = {
@@ -154,6 +159,7 @@ def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendere
             for name in by_study
         }
         files[SEEDS] = seeds_page(seeds, by_study, by_chapter_of)
+    files[INDEX] = index([*by_name.values()], waiting, by_study, files.keys())
     for rendered in pages:
         files |= rendered.files
     files = {name: marked(name, text) for name, text in files.items()}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ UPDATES = (
 # Far more than the keys, users and teams of any load.
 MANY = 100_000
 LONGEST_REQUEST_SECONDS = 0.5
+HOUR, CLOCK_POLL_SECONDS = 3600.0, 0.1
 
 
 async def nothing(*_: Any, **__: Any) -> None:
@@ -169,6 +171,19 @@ def slower(module: ModuleType) -> None:
     replace(module.Router, "acompletion", with_more_work)
 
 
+def jumping_clock(_: ModuleType) -> None:
+    """Set the clock an hour ahead while the file CLOCK_OF_PROXY exists."""
+    path, original, offset = Path(os.environ["CLOCK_OF_PROXY"]), time.time, [0.0]
+
+    def watch() -> None:
+        while True:
+            offset[0] = HOUR if path.exists() else 0.0
+            time.sleep(CLOCK_POLL_SECONDS)
+
+    time.time = lambda: original() + offset[0]
+    threading.Thread(target=watch, daemon=True).start()
+
+
 PATCHES: dict[str, tuple[str, Callable[[ModuleType], None]]] = {
     "early_return": (CALLBACK, early_return),
     "skip_updates": (CALLBACK, skip_updates),
@@ -178,6 +193,7 @@ PATCHES: dict[str, tuple[str, Callable[[ModuleType], None]]] = {
     "cached_budgets": (AUTH, cached_budgets),
     "slower": ("litellm.router", slower),
     "large_key_cache": (SERVER, large_key_cache),
+    "jumping_clock": (SERVER, jumping_clock),
     "plugin_early_return": (f"{PLUGIN}.metrics.callback", plugin_early_return),
     "plugin_fresh_snapshots": (f"{PLUGIN}.rotation.pool.account_pool", plugin_fresh_snapshots),
     "plugin_no_candidate_cache": (f"{PLUGIN}.rotation.pool.candidate_cache", plugin_no_candidate_cache),

@@ -1,0 +1,148 @@
+"""The rig of all cells: two proxies, with the plugin and without it, on servers that can be made to fail."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from evenkeel_lab.chaos.small_disk import small_disk
+from evenkeel_lab.chaos.tcp_link import TcpLink
+from evenkeel_lab.investigation_spec.arm import Patch
+from evenkeel_lab.stack.http_client import client
+from evenkeel_lab.stack.litellm import fixtures
+from evenkeel_lab.stack.litellm.accounts import mock_settings, unlimited_accounts
+from evenkeel_lab.stack.litellm.config import Journal, Prometheus, ProxySpec, Rotation, merged
+from evenkeel_lab.stack.parts import Parts
+from evenkeel_lab.stack.sample_requests import ask
+from evenkeel_lab.stack.stack import Options, stack
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from evenkeel_lab.progress import Steps
+    from evenkeel_lab.stack.litellm.proxy import Proxy, Services
+    from evenkeel_lab.stack.stack import Stack
+
+PLUGIN, STOCK = "plugin", "stock"
+ACCOUNTS, WORKERS = 8, 2
+WARM_UPS, WARM_UPS_AT_ONCE = 30, 4
+TIMEOUT_SECONDS, COOLDOWN_SECONDS = 3.0, 5
+LATENCY = {"ttft_ms": "lognormal(median=100, sigma=0.4)", "gap_ms": 5, "length": 16}
+# Both proxies retry as often, and leave a failing account alone for as long.
+COMMON: dict[str, Any] = {
+    "router_settings": {
+        "num_retries": 3,
+        "timeout": TIMEOUT_SECONDS,
+        "allowed_fails": 0,
+        "cooldown_time": COOLDOWN_SECONDS,
+    },
+    "litellm_settings": {"request_timeout": TIMEOUT_SECONDS},
+    "general_settings": {"store_model_in_db": True, "proxy_batch_write_at": 2},
+}
+OF_PLUGIN = {
+    "evenkeel": {
+        "rotation": {"shared": {"redis_url": "litellm"}},
+        "budgets": {"redis": "litellm", "ttl": "500ms"},
+    }
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One of the two proxies."""
+
+    name: str
+    proxy: Proxy
+    key: str
+    """A virtual key with a budget, of a user in a team."""
+    customers: tuple[str, ...]
+    """End users with a budget, which LiteLLM looks up in the database."""
+
+
+@dataclass(frozen=True)
+class Rig:
+    """The running rig."""
+
+    ground: Stack
+    parts: Parts
+    subjects: tuple[Subject, Subject]
+    redis: TcpLink
+    postgres: TcpLink
+    """The links through which both proxies reach their servers."""
+    disk: Path | None
+    """The disk of both proxies' files; `None` if it cannot be filled without harm to others."""
+    clock: Path
+    """The clocks of both proxies are an hour ahead while this file exists."""
+
+    @property
+    def plugin(self) -> Subject:
+        """The proxy with the plugin."""
+        return self.subjects[0]
+
+    def direct_database_url(self, subject: Subject) -> str:
+        """Return the address of a proxy's database, not through the link."""
+        parts = urlsplit(subject.proxy.services.database_url)
+        credentials, at, _ = parts.netloc.rpartition("@")
+        return urlunsplit(parts._replace(netloc=f"{credentials}{at}{self.ground.postgres.info.address}"))
+
+    def redis_url_of(self, subject: Subject) -> str:
+        """Return the address of a proxy's database in Redis, not through the link."""
+        number = urlsplit(subject.proxy.services.redis_url).path
+        return urlunsplit(urlsplit(self.ground.valkey.url)._replace(path=number))
+
+    async def post_faults(self, *entries: dict[str, Any]) -> None:
+        """Replace the faults of the mock provider. Without any, it works."""
+        async with client(seconds=10) as sending:
+            (await sending.post(f"{self.ground.mock.url}/_mock/faults", json=list(entries))).raise_for_status()
+
+
+@contextlib.asynccontextmanager
+async def rig(version: str, steps: Steps) -> AsyncIterator[Rig]:
+    """Run the rig during the block."""
+    accounts = unlimited_accounts(ACCOUNTS)
+    settings = {"latency": LATENCY, **mock_settings(accounts)}
+    async with contextlib.AsyncExitStack() as running:
+        ground = await running.enter_async_context(stack(Options(mock_settings=settings), steps=steps))
+        redis = await running.enter_async_context(TcpLink(_port(ground.valkey.info.address)))
+        postgres = await running.enter_async_context(TcpLink(_port(ground.postgres.info.address)))
+
+        disk = ground.folder / "small-disk"
+        is_small = await running.enter_async_context(small_disk(disk))
+        clock = ground.folder / "clock"
+
+        def through_links(services: Services) -> Services:
+            return replace(
+                services, redis_url=redis.url(services.redis_url), database_url=postgres.url(services.database_url)
+            )
+
+        subjects = []
+        for number, name in enumerate((PLUGIN, STOCK), 1):
+            own = name == PLUGIN
+            spec = ProxySpec(
+                version,
+                prometheus=Prometheus.EVENKEEL if own else Prometheus.STOCK,
+                rotation=Rotation.EVENKEEL if own else Rotation.OFF,
+                journal=Journal.SQLITE if own else Journal.OFF,
+                settings=merged(COMMON, OF_PLUGIN) if own else COMMON,
+                accounts=accounts,
+                workers=WORKERS,
+                keep_alive=600,
+                env={"CLOCK_OF_PROXY": str(clock)},
+                patch=Patch.JUMPING_CLOCK,
+            )
+            proxy = await running.enter_async_context(
+                ground.proxy(spec, name=name, database_number=number, change=through_links, folder=disk)
+            )
+            entities = await fixtures.create(proxy)
+            await ask(proxy.url, entities.key, proxy.model, times=WARM_UPS, at_once=WARM_UPS_AT_ONCE)
+            subjects.append(Subject(name, proxy, entities.key, entities.customers))
+        infos = [*ground.service_infos, *(subject.proxy.info for subject in subjects)]
+        parts = await running.enter_async_context(Parts(infos))
+        yield Rig(ground, parts, (subjects[0], subjects[1]), redis, postgres, disk if is_small else None, clock)
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])

@@ -1,0 +1,110 @@
+"""Visibility of a fault: when the plugin's metrics and its log change."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from evenkeel_lab.stack.http_client import client
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from evenkeel_lab.chaos.faults import Fault
+    from evenkeel_lab.chaos.rig import Subject
+
+POLL_SECONDS = 0.1
+SCRAPE_SECONDS = 3.0
+PICKS = "evenkeel_rotation_pick_seconds_bucket"
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+@dataclass
+class Sighting:
+    """The visibility of a fault. Times are seconds from its beginning; `None` if it was not seen."""
+
+    metric_after: float | None = None
+    log_after: float | None = None
+    log_lines: int = 0
+    """Lines of the plugin's log with the fault's words."""
+
+
+@dataclass
+class Watch:
+    """Watches the proxy with the plugin from before a fault until it is stopped."""
+
+    subject: Subject
+    fault: Fault
+    sighting: Sighting = field(default_factory=Sighting)
+
+    async def begin(self) -> None:
+        """Note how everything is before the fault."""
+        self._before = await scrape(self.subject)
+        self._offset = self._log.stat().st_size
+
+    async def run(self, struck: float) -> None:
+        """Poll until cancelled, `struck` being the beginning of the fault by the monotonic clock."""
+        while True:
+            self._read_log(struck)
+            if self.fault.metric and self.sighting.metric_after is None:
+                samples = await scrape(self.subject)
+                if samples and changed(self._before, samples, self.fault.metric):
+                    self.sighting.metric_after = time.monotonic() - struck
+            await asyncio.sleep(POLL_SECONDS)
+
+    @property
+    def _log(self) -> Path:
+        log = self.subject.proxy.info.log
+        assert log is not None
+        return log
+
+    def _read_log(self, struck: float) -> None:
+        if not self.fault.log:
+            return
+        with self._log.open("rb") as lines:
+            lines.seek(self._offset)
+            text = lines.read().decode(errors="replace")
+        self.sighting.log_lines = len(re.findall(re.escape(self.fault.log), text))
+        if self.sighting.log_lines and self.sighting.log_after is None:
+            self.sighting.log_after = time.monotonic() - struck
+
+
+async def scrape(subject: Subject) -> Samples:
+    """Return the plugin's samples; none if the proxy does not answer."""
+    headers = {"authorization": f"Bearer {subject.proxy.master_key}"}
+    try:
+        async with client(seconds=SCRAPE_SECONDS, headers=headers, follow_redirects=True) as reading:
+            text = (await reading.get(f"{subject.proxy.url}/evenkeel/metrics")).raise_for_status().text
+    except httpx.HTTPError:
+        return {}
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def changed(before: Samples, after: Samples, metric: str) -> bool:
+    """Return whether a sample of a metric is new or has another value."""
+    return any(before.get(key) != value for key, value in after.items() if key[0] == metric)
+
+
+def pick_p99(before: Samples, after: Samples) -> float | None:
+    """Return an upper bound of the p99 of the time to pick an account, in seconds; `None` without picks."""
+    grown: Mapping[float, float] = {
+        float(dict(labels)["le"]): value - before.get((name, labels), 0.0)
+        for (name, labels), value in after.items()
+        if name == PICKS
+    }
+    total = max(grown.values(), default=0.0)
+    if not total:
+        return None
+    return min(bound for bound, count in grown.items() if count >= 0.99 * total)

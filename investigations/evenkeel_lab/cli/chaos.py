@@ -1,0 +1,154 @@
+"""`evenkeel chaos`: faults of everything around a proxy, with the plugin and without it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from evenkeel_lab.chaos.faults import FAULTS, Fault
+from evenkeel_lab.chaos.matrix import run_matrix, summary
+from evenkeel_lab.chaos.soak import run_soak
+from evenkeel_lab.cli.output import show
+from evenkeel_lab.errors import nearest
+from evenkeel_lab.investigation_spec.read import home
+from evenkeel_lab.progress import shown_on
+from evenkeel_lab.runner.results.chaos_results import (
+    FOLDER,
+    Cell,
+    Soak,
+    read_result,
+    result_path,
+    write_matrix,
+    write_result,
+)
+from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION, require_allowed
+
+DATA, SOAK = "data", "soak"
+
+
+@click.command()
+@click.argument("names", metavar="[FAULT]...", nargs=-1)
+@click.option("--list", "list_only", is_flag=True, help="List the faults.")
+@click.option("--quick", is_flag=True, help="Only the faults that continuous integration tries.")
+@click.option("--soak", "minutes", type=click.FloatRange(min=1), help="Minutes of a soak, instead of the matrix.")
+@click.option("--litellm", "version", default=DEFAULT_VERSION, show_default=True, help="The LiteLLM version.")
+@click.option("--fresh", is_flag=True, help="Begin again instead of continuing.")
+@click.option("--write", is_flag=True, help="Replace the committed results, of which reports/reliability.md is made.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
+@click.pass_context
+def chaos(  # one for each option
+    context: click.Context,
+    names: tuple[str, ...],
+    minutes: float | None,
+    version: str,
+    *,
+    list_only: bool,
+    quick: bool,
+    fresh: bool,
+    write: bool,
+    as_json: bool,
+) -> None:
+    """Cause a failure of each part around a proxy, one FAULT after the other, and count the requests that clients lose.
+
+    Two proxies get the same requests: one with the plugin, one without it. The exit code is 1 if a cell does not keep
+    what the plugin promises.
+    """
+    faults = chosen(names, quick=quick)
+    if list_only:
+        show(listed(faults))
+        return
+    if write and (names or quick):
+        raise click.UsageError("--write commits the whole matrix: leave FAULT and --quick out.")
+    require_allowed(version)
+    data = home().parent / DATA
+    steps = shown_on(Console(stderr=True))
+    if minutes:
+        soak = asyncio.run(run_soak(version, minutes, steps))
+        write_result(result_path(data, version, SOAK), soak)
+        if as_json:
+            click.echo(soak.model_dump_json())
+        else:
+            show(growth_table(soak))
+        context.exit(1 if any(growth.is_rising for growth in soak.growths) else 0)
+    if fresh:
+        shutil.rmtree(data / FOLDER / version, ignore_errors=True)
+    is_whole = not names and not quick
+    cells, swept = asyncio.run(run_matrix(faults, version, data, steps, is_whole=is_whole))
+    if write and swept:
+        last_soak = read_result(result_path(data, version, SOAK), Soak)
+        click.echo(write_matrix(home(), summary(version, cells, swept, last_soak)), err=as_json)
+    leaks = swept.leaks if swept else []
+    if as_json:
+        rows = [cell.model_dump() | {"broken": cell.broken_promises} for cell in cells]
+        click.echo(json.dumps({"cells": rows, "leaks": leaks}))
+    else:
+        show(table(cells))
+        if swept:
+            outcome = "; ".join(leaks) or "none found"
+            click.echo(f"\n{swept.secrets} secrets in {len(swept.ways_out)} ways out: {outcome}")
+    context.exit(1 if leaks or any(cell.broken_promises for cell in cells) else 0)
+
+
+def chosen(names: tuple[str, ...], *, quick: bool) -> list[Fault]:
+    """Return the faults that are named; without any name, all of them, or the quick ones."""
+    known = {fault.name: fault for fault in FAULTS}
+    for name in names:
+        if name not in known:
+            raise click.UsageError(f"There is no fault {name!r}. {nearest(name, known)}")
+    return [known[name] for name in names] or [fault for fault in FAULTS if fault.is_quick or not quick]
+
+
+def listed(faults: list[Fault]) -> Table:
+    """Return the names of faults and what they do."""
+    result = Table(box=None, pad_edge=False, header_style="bold")
+    result.add_column("fault", no_wrap=True)
+    result.add_column("what happens")
+    for fault in faults:
+        result.add_row(fault.name, fault.about)
+    return result
+
+
+def table(cells: list[Cell]) -> Table:
+    """Return the cells as a table."""
+    result = Table(box=None, pad_edge=False, header_style="bold")
+    result.add_column("fault", no_wrap=True)
+    for column in ("plugin", "stock", "recovered", "metric", "log", "lost"):
+        result.add_column(column, justify="right")
+    result.add_column("")
+    for cell in cells:
+        broken = cell.broken_promises
+        result.add_row(
+            cell.fault,
+            f"{cell.plugin.served_share:.1%}",
+            f"{cell.stock.served_share:.1%}",
+            f"{cell.plugin.recovered_after:.1f} s",
+            _seconds(cell.metric_after),
+            _seconds(cell.log_after),
+            str(cell.lost_records),
+            "ok" if not broken else ", ".join(broken),
+        )
+    return result
+
+
+def growth_table(soak: Soak) -> Table:
+    """Return the slopes of the soak as a table."""
+    title = f"{soak.served:,} of {soak.requests:,} requests served in {soak.minutes:g} minutes"
+    result = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    result.add_column("what")
+    for column in ("last", "slope a minute", "interval"):
+        result.add_column(column, justify="right")
+    result.add_column("")
+    for growth in soak.growths:
+        interval = f"[{growth.low:+.3g}, {growth.high:+.3g}]"
+        mark = "rising" if growth.is_rising else "ok"
+        result.add_row(growth.what, f"{growth.last:,.4g}", f"{growth.slope:+.3g}", interval, mark)
+    return result
+
+
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.1f} s"

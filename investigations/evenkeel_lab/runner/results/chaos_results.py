@@ -1,0 +1,172 @@
+"""Results of the matrix of faults: a file for each cell that is done, and the committed summary of all."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from evenkeel_lab.atomic_files import parse_json, read_text, replace_text
+from evenkeel_lab.errors import WrongUse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE, FOLDER, SCHEMA = "chaos.json", "chaos", 1
+# What the plugin promises. A fault is noticed when something needs the part that fails: budgets, every half second.
+# There may be a line in the log for each kind of budget, or for each connection.
+RECOVERY_SECONDS, PICK_SECONDS, VISIBLE_SECONDS, MOST_LOG_LINES = 5.0, 0.002, 2.0, 6
+# A slope below this share of a value a minute is none.
+RISING_SHARE = 0.001
+
+Result = TypeVar("Result", bound=BaseModel)
+
+
+class ProxyResult(BaseModel):
+    """One proxy in a cell."""
+
+    requests: int
+    """Requests from the beginning of the fault on."""
+    served: int
+    recovered_after: float
+    """Seconds from the fault's end until the last failed request was due; 0 if none failed afterwards."""
+    calm_latencies: list[float]
+    """Seconds of the requests before the fault."""
+
+    @property
+    def served_share(self) -> float:
+        """Share of requests that were served, from the beginning of the fault on."""
+        return self.served / self.requests if self.requests else 1.0
+
+
+class Cell(BaseModel):
+    """Result of a cell."""
+
+    fault: str
+    about: str
+    plugin: ProxyResult
+    stock: ProxyResult
+    metric: str
+    """Metric of the plugin that has to show the fault; empty if the plugin is not concerned."""
+    log: str
+    """Words that the plugin has to log; empty if it need not log."""
+    metric_after: float | None
+    """Seconds until the metric changed; `None` if it did not."""
+    log_after: float | None
+    log_lines: int
+    """Lines of the log with these words."""
+    pick_p99: float | None
+    """Upper bound of the p99 of the time to pick an account, in seconds."""
+    lost_records: int
+    """Served requests without a record in the journal."""
+
+    @property
+    def broken_promises(self) -> list[str]:
+        """The plugin's promises that this cell does not keep."""
+        sightings = [
+            after for wanted, after in ((self.metric, self.metric_after), (self.log, self.log_after)) if wanted
+        ]
+        kept = {
+            "served": self.plugin.served_share >= self.stock.served_share,
+            "recovery": self.plugin.recovered_after <= RECOVERY_SECONDS,
+            "records": self.lost_records == 0,
+            "pick": self.pick_p99 is None or self.pick_p99 <= PICK_SECONDS,
+            "visible": all(after is not None and after <= VISIBLE_SECONDS for after in sightings),
+            "log": self.log_lines <= MOST_LOG_LINES,
+        }
+        return [name for name, is_kept in kept.items() if not is_kept]
+
+
+class Sweep(BaseModel):
+    """Result of the search for secrets."""
+
+    secrets: int
+    """Number of secrets that were planted."""
+    kinds: int
+    ways_out: list[str]
+    leaks: list[str]
+    """Secrets that were found, with the way out."""
+
+
+class Growth(BaseModel):
+    """Slope of a metric during the soak, for each minute, with its interval."""
+
+    what: str
+    last: float
+    slope: float
+    low: float
+    high: float
+
+    @property
+    def is_rising(self) -> bool:
+        """Whether the metric surely rises, by more than a thousandth of its value a minute."""
+        return self.low > RISING_SHARE * max(abs(self.last), 1.0)
+
+
+class Soak(BaseModel):
+    """Result of the soak."""
+
+    minutes: float
+    requests: int
+    served: int
+    growths: list[Growth]
+
+
+class Matrix(BaseModel):
+    """The committed summary."""
+
+    measured: str
+    """The day."""
+    commit: str
+    litellm: str
+    machine: str
+    rate: float
+    """Requests a second at each proxy."""
+    before_seconds: float
+    during_seconds: float
+    cells: list[Cell]
+    sweep: Sweep
+    soak: Soak | None = None
+
+
+def result_path(data: Path, litellm: str, name: str) -> Path:
+    """Return the path of the result of a cell, or of the sweep."""
+    return data / FOLDER / litellm / f"{name}.json"
+
+
+def read_result(path: Path, kind: type[Result]) -> Result | None:
+    """Return a result that is there; `None` if it is not, or if an older version wrote it."""
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def write_result(path: Path, result: BaseModel) -> None:
+    """Write the result of a cell or of the sweep."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_text(path, result.model_dump_json())
+
+
+def write_matrix(root: Path, matrix: Matrix) -> Path:
+    """Write the committed summary below `root`, and return its path."""
+    content = {"schema": SCHEMA, **matrix.model_dump()}
+    for cell in content["cells"]:
+        for proxy in ("plugin", "stock"):
+            cell[proxy]["calm_latencies"] = [round(seconds, 4) for seconds in cell[proxy]["calm_latencies"]]
+    path = root / FILE
+    replace_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    return path
+
+
+def read_matrix(root: Path) -> Matrix | None:
+    """Return the committed summary; `None` if the matrix has not been measured."""
+    path = root / FILE
+    if not path.is_file():
+        return None
+    return parse_json(Matrix, read_text(path, _refused), str(path), _refused, SCHEMA)
+
+
+def _refused(what: str) -> WrongUse:
+    return WrongUse(what, hint="Restore it from git, or measure the matrix again with --write.")

@@ -1,0 +1,90 @@
+"""Results of the matrix of faults: which promises a cell keeps, and what is kept between runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.runner.results.chaos_results import (
+    Cell,
+    Matrix,
+    ProxyResult,
+    Sweep,
+    read_matrix,
+    read_result,
+    result_path,
+    write_matrix,
+    write_result,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLUGIN = ProxyResult(requests=100, served=100, recovered_after=0.0, calm_latencies=[0.1234567])
+STOCK = PLUGIN.model_copy(update={"served": 90})
+CELL = Cell(
+    fault="redis_killed",
+    about="Redis is killed",
+    plugin=PLUGIN,
+    stock=STOCK,
+    metric="evenkeel_rotation_shared_connected",
+    log="unavailable",
+    metric_after=0.4,
+    log_after=0.2,
+    log_lines=1,
+    pick_p99=0.001,
+    lost_records=0,
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "broken"),
+    [
+        ({}, []),
+        ({"plugin": STOCK, "stock": PLUGIN}, ["served"]),
+        ({"plugin": PLUGIN.model_copy(update={"recovered_after": 5.1})}, ["recovery"]),
+        ({"lost_records": 1}, ["records"]),
+        ({"pick_p99": 0.0025}, ["pick"]),
+        ({"pick_p99": None}, []),
+        ({"metric_after": None}, ["visible"]),
+        ({"log_after": 3.0}, ["visible"]),
+        ({"metric": "", "metric_after": None}, []),
+        ({"log_lines": 1000}, ["log"]),
+    ],
+)
+def test_a_cell_names_the_promises_that_it_does_not_keep(change: dict[str, Any], broken: list[str]) -> None:
+    assert CELL.model_copy(update=change).broken_promises == broken
+
+
+def test_cells_that_are_done_are_kept(tmp_path: Path) -> None:
+    path = result_path(tmp_path, "1.2.3", "redis_killed")
+    assert read_result(path, Cell) is None
+    write_result(path, CELL)
+    assert read_result(path, Cell) == CELL
+    path.write_text("{}")
+    assert read_result(path, Cell) is None
+
+
+def test_the_committed_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
+    assert read_matrix(tmp_path) is None
+    matrix = Matrix(
+        measured="2026-11-30",
+        commit="abc",
+        litellm="1.2.3",
+        machine="x86_64, 2 cores",
+        rate=6,
+        before_seconds=4,
+        during_seconds=8,
+        cells=[CELL],
+        sweep=Sweep(secrets=50, kinds=6, ways_out=["log"], leaks=[]),
+    )
+    path = write_matrix(tmp_path, matrix)
+    found = read_matrix(tmp_path)
+    assert found is not None
+    assert found.cells[0].plugin.calm_latencies == [0.1235]
+    assert found.cells[0].broken_promises == []
+    path.write_text("{")
+    with pytest.raises(WrongUse):
+        read_matrix(tmp_path)
