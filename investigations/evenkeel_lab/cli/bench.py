@@ -13,7 +13,7 @@ from rich.table import Table
 
 from evenkeel_lab.bench import BENCHES
 from evenkeel_lab.bench.result import Metric, document
-from evenkeel_lab.cli.output import results
+from evenkeel_lab.cli.output import show
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.progress import Steps, shown_on
@@ -61,7 +61,7 @@ def bench(
         if as_json:
             click.echo(json.dumps(document(chosen, metrics)))
         else:
-            results().print(table(chosen, metrics))
+            show(table(chosen, metrics))
     context.exit(0 if ok else 1)
 
 

@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from evenkeel_lab.cli.output import results
+from evenkeel_lab.cli.output import show
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
 from evenkeel_lab.stats import Margin, wording
 from evenkeel_lab.stats.compare import Comparison, compare as compare_runs
@@ -64,7 +64,7 @@ def compare(
     if as_json:
         click.echo(json.dumps(document(comparison)))
     else:
-        results().print(table(comparison))
+        show(table(comparison))
     context.exit(0 if any(compared.primary and compared.verdict for compared in comparison.figures) else RIG_INVALID)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from evenkeel_lab.cli.output import results
+from evenkeel_lab.cli.output import show
 from evenkeel_lab.compat.contract import contract
 from evenkeel_lab.compat.environments import ROOT
 from evenkeel_lab.compat.lookup import breaks
@@ -63,7 +63,7 @@ def _look_up(versions: tuple[str, ...], steps: Steps, *, as_json: bool) -> bool:
     if as_json:
         click.echo(json.dumps(document(breaks_of, entries)))
     else:
-        results().print(table(breaks_of, entries))
+        show(table(breaks_of, entries))
     return not any(breaks_of.values())
 
 
@@ -72,7 +72,7 @@ def _run(versions: tuple[str, ...], steps: Steps, *, write: bool, as_json: bool)
     if as_json:
         click.echo(json.dumps(run_document(outcomes)))
     else:
-        results().print(run_table(outcomes))
+        show(run_table(outcomes))
     if write:
         after = joined(committed(), outcomes)
         FILE.write_text(after.model_dump_json(indent=1) + "\n")

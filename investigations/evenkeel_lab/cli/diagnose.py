@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenkeel_lab import formatting
-from evenkeel_lab.cli.output import results
+from evenkeel_lab.cli.output import show
 from evenkeel_lab.diagnosis.config_checks import Setup, check_config
 from evenkeel_lab.diagnosis.diagnose import Bound, Diagnosis, diagnose as answer
 from evenkeel_lab.diagnosis.evidence import read
@@ -90,9 +90,9 @@ def diagnose(
     if as_json:
         click.echo(json.dumps(document(diagnoses)))
     elif len(diagnoses) == 1:
-        results().print(report(diagnoses[0]))
+        show(report(diagnoses[0]))
     else:
-        results().print(overview(diagnoses, run))
+        show(overview(diagnoses, run))
     # Runs of the mock alone are bound by the mock, whatever the rig does.
     judged = [diagnosis for diagnosis, is_direct in diagnosed if not is_direct] or diagnoses
     context.exit(RIG_INVALID if all(diagnosis.bound is Bound.RIG for diagnosis in judged) else 0)

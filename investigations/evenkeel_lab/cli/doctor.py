@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from evenkeel_lab.cli.output import results
+from evenkeel_lab.cli.output import show
 from evenkeel_lab.doctor import as_json, as_table, passed, read, run_checks
 
 
@@ -34,5 +34,5 @@ def doctor(context: click.Context, config: Path | None, workers: int | None, *, 
     if want_json:
         click.echo(as_json(findings))
     else:
-        results().print(as_table(findings))
+        show(as_table(findings))
     context.exit(0 if passed(findings) else 1)

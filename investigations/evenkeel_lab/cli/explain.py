@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenkeel_lab.cli.accounts import STYLES, span
-from evenkeel_lab.cli.output import print_trimmed
+from evenkeel_lab.cli.output import show
 from evenkeel_lab.proxy_admin_client import ProxyAdminClient, proxy_options
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def explain(  # noqa: PLR0913  # one for each option
     if as_json:
         click.echo(json.dumps(document))
     else:
-        print_trimmed(page(document, top))
+        show(page(document, top))
 
 
 def page(document: Mapping[str, Any], top: int) -> RenderableType:

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from evenkeel_lab.atomic_files import open_replacement
 from evenkeel_lab.cli.accounts import span
-from evenkeel_lab.cli.output import results
+from evenkeel_lab.cli.output import results, show
 from evenkeel_lab.errors import NotReached, WrongUse
 from evenkeel_lab.journal_reader import Address, open_journal
 from evenkeel_lab.journal_reader.comparing import compare
@@ -96,7 +96,7 @@ def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: s
     def wanted(record: RequestRecord) -> bool:
         return (not failed or record.status >= FIRST_FAILURE) and (account is None or record.account == account)
 
-    def show(records: list[RequestRecord]) -> None:
+    def print_records(records: list[RequestRecord]) -> None:
         for record in records:
             click.echo(json.dumps(document(record)) if as_json else line(record))
 
@@ -107,7 +107,7 @@ def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: s
         # Records that arrive between these two reads are in both.
         looked_at = opened.store.newest(MOST_LOOKED_AT if failed or account is not None else lines)
         chosen = [record for record in looked_at if wanted(record)][-lines:]
-        show(chosen)
+        print_records(chosen)
         if len(chosen) < lines and len(looked_at) == MOST_LOOKED_AT:
             click.echo(f"looked at the newest {MOST_LOOKED_AT:,} records, back to {_when(looked_at[0])}", err=True)
         shown = {(record.writer, record.number) for record in looked_at}
@@ -117,7 +117,7 @@ def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: s
                 come = [
                     record for record in _new_records(opened.store, seen) if (record.writer, record.number) not in shown
                 ]
-                show(sorted(filter(wanted, come), key=lambda record: record.time))
+                print_records(sorted(filter(wanted, come), key=lambda record: record.time))
         except KeyboardInterrupt:
             return
 
@@ -138,7 +138,7 @@ def stats(address: Address, *, since: int, by: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"by": by, "groups": summarise_groups(requests, by), "total": total, "gaps": gaps}))
         return
-    results().print(table(by, summarise_groups(requests, by), total))
+    show(table(by, summarise_groups(requests, by), total, results().width))
     if gaps:
         click.echo(f"missing records: {gaps:,}; they were dropped, or deleted because of their age")
 
@@ -235,6 +235,7 @@ def _new_records(store: RecordStore, seen: dict[int, int]) -> Iterator[RequestRe
         time.sleep(LOOKS_AGAIN_SECONDS)
 
 
+SHOWN_OF_MODEL, MIN_NAME_WIDTH = 40, 12
 HEAD = f"{'time':23}  {'status':>6}  {'seconds':>8}  {'tokens':>13}  {'tries':>5}  {'key':8}  account, model, why"
 
 
@@ -245,7 +246,7 @@ def line(record: RequestRecord) -> str:
         part
         for part in (
             record.account or ("cache" if record.is_cached else "-"),
-            record.model,
+            shortened(record.model),
             record.error or record.reason,
         )
         if part
@@ -256,32 +257,42 @@ def line(record: RequestRecord) -> str:
     )
 
 
+def shortened(text: str) -> str:
+    """Return a text that fits on a line: clients may send names of hundreds of characters."""
+    return text if len(text) <= SHOWN_OF_MODEL else f"{text[: SHOWN_OF_MODEL - 1]}…"
+
+
 def document(record: RequestRecord) -> dict[str, Any]:
     """Return a record as a JSON document."""
     came = datetime.fromtimestamp(record.time // MICROSECONDS, UTC).replace(microsecond=record.time % MICROSECONDS)
     return record._asdict() | {"time": came.isoformat(timespec="microseconds")}
 
 
-def table(by: str, groups: list[dict[str, Any]], total: dict[str, Any]) -> Table:
-    """Return the summary of requests as a table."""
+COLUMNS_OF_STATS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "requests": lambda group: f"{group['requests']:,}",
+    "failed": lambda group: f"{group['failed']:,}",
+    "retries": lambda group: f"{group['retries']:,}",
+    "p50": lambda group: _seconds(group["p50_seconds"]),
+    "p95": lambda group: _seconds(group["p95_seconds"]),
+    "p99": lambda group: _seconds(group["p99_seconds"]),
+    "first token": lambda group: _seconds(group["first_token_p50_seconds"]),
+    "tokens in": lambda group: f"{group['prompt_tokens']:,}",
+    "out": lambda group: f"{group['output_tokens']:,}",
+    "dollars": lambda group: f"{group['cost']:.4f}",
+}
+# A narrower terminal has no room for these; --json has them.
+ONLY_IF_WIDE, WIDE = ("p99", "first token", "tokens in", "out"), 120
+
+
+def table(by: str, groups: list[dict[str, Any]], total: dict[str, Any], width: int) -> Table:
+    """Return the summary of requests as a table that fits into `width`."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    shown.add_column(by, overflow="fold")
-    for title in ("requests", "failed", "retries", "p50", "p95", "p99", "first token", "tokens in", "out", "dollars"):
+    shown.add_column(by, overflow="fold", min_width=MIN_NAME_WIDTH)
+    titles = [title for title in COLUMNS_OF_STATS if width >= WIDE or title not in ONLY_IF_WIDE]
+    for title in titles:
         shown.add_column(title, justify="right", no_wrap=True)
     for group in [*groups, {by: "all", **total}] if len(groups) != 1 else groups:
-        shown.add_row(
-            Text(str(group[by]) or "-"),
-            f"{group['requests']:,}",
-            f"{group['failed']:,}",
-            f"{group['retries']:,}",
-            *(
-                _seconds(group[name])
-                for name in ("p50_seconds", "p95_seconds", "p99_seconds", "first_token_p50_seconds")
-            ),
-            f"{group['prompt_tokens']:,}",
-            f"{group['output_tokens']:,}",
-            f"{group['cost']:.4f}",
-        )
+        shown.add_row(Text(str(group[by]) or "-"), *(COLUMNS_OF_STATS[title](group) for title in titles))
     return shown
 
 

@@ -20,8 +20,8 @@ def results() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
-def print_trimmed(content: RenderableType) -> None:
-    """Print `content`. In a pipe or a file, its lines end without the spaces with which rich pads tables."""
+def show(content: RenderableType) -> None:
+    """Print a result. In a pipe or a file, its lines end without the spaces with which rich pads tables."""
     console = results()
     if console.is_terminal:
         console.print(content)

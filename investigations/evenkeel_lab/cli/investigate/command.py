@@ -18,7 +18,7 @@ from rich.text import Text
 from evenkeel_lab.cli.compare import document, table
 from evenkeel_lab.cli.investigate.progress_view import View
 from evenkeel_lab.cli.investigate.quick_summary import conclusion
-from evenkeel_lab.cli.output import results
+from evenkeel_lab.cli.output import show
 from evenkeel_lab.errors import RIG_INVALID, LabError, WrongUse
 from evenkeel_lab.investigation_spec import find, known, name_of, read, read_study, readme, studies, template
 from evenkeel_lab.investigation_spec.overrides import least_seconds, quickly, with_pairs, with_versions
@@ -111,7 +111,7 @@ def investigate(  # noqa: PLR0913  # one for each option
         documents = {each.summary.name: result_document(each) for each in results_of_all}
         click.echo(json.dumps({"chapters": documents} if study else next(iter(documents.values()))))
     elif study and quick:
-        results().print(conclusion((each.summary, each.judgement) for each in results_of_all))
+        show(conclusion((each.summary, each.judgement) for each in results_of_all))
     if study and quick:
         click.echo(write_study_report(study, results_of_all), err=as_json)
     if failed:
@@ -220,7 +220,7 @@ def measure(folder: Path, overrides: Overrides, *, as_json: bool) -> Measured:
         summary = gather(store)
         write(summary, store.folder / SUMMARY)
     if not as_json:
-        results().print(report(judgement), criteria_table(criteria(summary.investigation, summary.done)))
+        show(Group(report(judgement), criteria_table(criteria(summary.investigation, summary.done))))
     if wanted.session.seconds and not overrides.quick and not judgement.has_basis:
         click.echo("warning: the time limit ended it before it had enough pairs; --fresh begins again", err=True)
     for part in (part for part in FIXED_ONCE_MEASURED if getattr(wanted, part) != getattr(summary.investigation, part)):
@@ -287,7 +287,7 @@ def show_all(*, as_json: bool) -> None:
     shown = Table(box=None, pad_edge=False, show_header=False)
     for name in sorted(questions | broken):
         shown.add_row(name, Text(questions[name]) if name in questions else Text(broken[name], style="yellow"))
-    results().print(shown if shown.row_count else Text(f"There are no investigations here: {BEGIN}"))
+    show(shown if shown.row_count else Text(f"There are no investigations here: {BEGIN}"))
 
 
 def create(name: str) -> list[Path]:
