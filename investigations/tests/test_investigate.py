@@ -185,7 +185,7 @@ def test_a_first_impression_that_is_not_to_be_believed_ends_with_that(
     answer = told(tmp_path, monkeypatch, "study", "--quick")
     assert answer.exit_code == RIG_INVALID
     *_, now, at_length, why, _ = answer.stdout.splitlines()
-    assert now.rstrip().endswith("material (not to be believed)")
+    assert now.rstrip().endswith("material (invalid)")
     assert at_length.split()[:2] == ["at", "length"]
     assert why.startswith("  invalid: gates: ")
 

@@ -66,6 +66,8 @@ class Study(Part):
 
     title: Text = Field(description="A few words.")
     question: Text = Field(description="The question.")
+    short: str = Field("", description="The answer in one or two sentences. It may contain quotations.")
+    advice: str = Field("", description="What an operator should do, in one or two sentences.")
     answer: str = Field("", description="The answer. It may contain quotations.")
     method: Text = Field(description="The method, in five lines.")
     limits: list[Text] = Field(description="The limits of the answer. They may contain quotations.")
@@ -78,14 +80,20 @@ class Study(Part):
     @property
     def quotations(self) -> list[Finding | Share]:
         """The quotations in all texts."""
-        texts = (self.answer, *self.limits, *(statement.why for statement in (*self.claims, *self.unmeasured)))
+        texts = (
+            self.short,
+            self.advice,
+            self.answer,
+            *self.limits,
+            *(statement.why for statement in (*self.claims, *self.unmeasured)),
+        )
         return [quotation for text in texts for quotation in quotations(text)]
 
     def only(self, chapters: Container[str]) -> Self:
         """Return the study with some of its chapters only, and without claims, cures and an answer."""
         some = [chapter for chapter in self.chapters if chapter in chapters]
         nothing: dict[str, Any] = {name: [] for name in ("claims", "unmeasured", "cures", "quick")}
-        return self.model_copy(update=nothing | {"chapters": some, "answer": ""})
+        return self.model_copy(update=nothing | {"chapters": some, "answer": "", "short": "", "advice": ""})
 
     @model_validator(mode="after")
     def _chapters_are_there(self) -> Self:

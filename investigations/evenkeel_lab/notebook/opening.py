@@ -84,7 +84,7 @@ class MeasuredInvestigation:
         )
 
     def _findings(self) -> list[str]:
-        findings = [f"Not to be believed: {why}" for why in self.judgement.invalid]
+        findings = [f"Invalid: {why}" for why in self.judgement.invalid]
         findings += [_summary_line(comparison) for comparison in self.judgement.comparisons]
         return findings + [
             f"{arm} had not settled when the first pair began"
@@ -115,7 +115,7 @@ def require_summary(folder: Path) -> Path:
 
 def _summary_line(comparison: Comparison) -> str:
     """Return one line with the verdict on the primary metric of a comparison."""
-    again = " (the same proxy once more)" if comparison.candidate == AGAIN else ""
+    again = " (an equal proxy)" if comparison.candidate == AGAIN else ""
     arms = f"{comparison.candidate}{again} against {comparison.baseline}"
     for compared in comparison.figures:
         if compared.primary:

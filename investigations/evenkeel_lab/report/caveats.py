@@ -60,7 +60,7 @@ def caveats_of(summary: Summary, judgement: Judgement, present: Investigation | 
     """Return all caveats, the gravest first. `present` is the investigation in its file today, `None` if unknown."""
     caveats = list(map(Caveat.of, judgement.invalid))
     if present is not None and not same_question(present, summary.investigation):
-        caveats.append(Caveat("changed", "The file has been changed since this was measured."))
+        caveats.append(Caveat("changed", "The file has been changed since the measurement."))
     for kind in (
         _pairs,
         _design,
@@ -99,13 +99,13 @@ def _pairs(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
     if done not in looks and not may_stop_anytime:
         declared = ", ".join(map(str, looks))
         yield Caveat(
-            "no-look", f"The session was judged after {counted(done, 'pair')}; declared beforehand: {declared}."
+            "no-look", f"The session was judged after {counted(done, 'pair')}, but {declared} were declared beforehand."
         )
     for comparison in judgement.comparisons:
         valid, dropped = _valid(summary, comparison)
         if valid < LEAST_PAIRS:
             less = f", {dropped} more {'is' if dropped == 1 else 'are'} invalid" if dropped else ""
-            counts = f"{counted(valid, 'valid pair')}, of at least {LEAST_PAIRS}{less}"
+            counts = f"{counted(valid, 'valid pair')}; at least {LEAST_PAIRS} are needed{less}"
             yield Caveat("few-pairs", f"{comparison.candidate} against {comparison.baseline}: {counts}.")
 
 
@@ -114,8 +114,10 @@ def _design(summary: Summary, _: Judgement) -> Iterator[Caveat]:
     pairs = [runs for runs in summary.done.values() if len(runs) > 1 and runs[0].arm not in functions]
     apart = sum(all(run.cores for run in runs) for runs in pairs)
     if summary.investigation.session.design is Design.DUETS and apart < len(pairs):
-        share = f"{len(pairs) - apart} of {len(pairs)} pairs were no duets, but ran one after the other"
-        yield Caveat("no-duets", f"{share}: there was no core for each arm, or no way to pin it to one.")
+        share = f"{len(pairs) - apart} of {len(pairs)} pairs ran one after the other instead of at the same time"
+        yield Caveat(
+            "no-duets", f"{share}, because there was no core for each arm, or no way to pin processes to cores."
+        )
 
 
 def _runs(summary: Summary, _: Judgement) -> Iterator[Caveat]:
@@ -134,7 +136,7 @@ def _runs(summary: Summary, _: Judgement) -> Iterator[Caveat]:
     for arm, rates in sorted(failures.items()):
         if fmean(rates) > METRICS["error_rate"].usual.size:
             sentence = (
-                f"{fmean(rates) * 100:.2f} % of the requests to {arm} failed; its latencies are those of the others."
+                f"{fmean(rates) * 100:.2f} % of the requests to {arm} failed. Its latencies are those of the others."
             )
             yield Caveat("failures", sentence)
 
@@ -149,8 +151,8 @@ def _core_contention(summary: Summary, _: Judgement) -> Iterator[Caveat]:
     if waits:
         yield Caveat(
             "crowded",
-            f"The proxies stood in line for a core: {', '.join(waits)} of the time. The load, the mock and the servers "
-            "needed the same cores, so latencies are longer than on a larger machine, for all arms alike.",
+            f"The proxies waited for a core: {', '.join(waits)} of the time. The load, the mock and the servers needed "
+            "the same cores, so all latencies are longer than on a larger machine.",
         )
 
 
@@ -160,8 +162,8 @@ def _warm_up(summary: Summary, _: Judgement) -> Iterator[Caveat]:
             last = state["costs"][-WINDOWS:]
             yield Caveat(
                 "not-warm",
-                f"What a request cost {process} still varied, from {min(last):.3g} to {max(last):.3g} ms of CPU time, "
-                "when its warm-up ended. It went on in its runs, of which none counts before it had settled.",
+                f"The CPU time of a request still varied from {min(last):.3g} to {max(last):.3g} ms when the warm-up "
+                f"of {process} ended. Runs before it had settled do not count.",
             )
     cold = [
         f"{name.partition('+')[0].lstrip('0')} of {' and '.join(arms_of(name))}"
@@ -170,7 +172,7 @@ def _warm_up(summary: Summary, _: Judgement) -> Iterator[Caveat]:
     ]
     if cold:
         yield Caveat(
-            "not-warm", f"These pairs do not count, as one of their proxies was not warm yet: {', '.join(cold)}."
+            "not-warm", f"These pairs do not count, because one of their proxies was not warm: {', '.join(cold)}."
         )
 
 
@@ -187,7 +189,7 @@ def _unknown_metrics(summary: Summary, _: Judgement) -> Iterator[Caveat]:
             names = ", ".join(arms)
             yield Caveat(
                 "unknown",
-                f"{name} has no value in some runs of {names}, and is not judged there{_quantile_hint(name)}.",
+                f"{name} has no value in some runs of {names}, and is not judged{_quantile_hint(name)}.",
             )
 
 
@@ -200,8 +202,8 @@ def _drift(summary: Summary, _: Judgement) -> Iterator[Caveat]:
     if moved:
         yield Caveat(
             "unsteady",
-            f"From the first half of a run to the second the median of {', '.join(moved)} changes by more than a "
-            "fifth: a mean over both is of no steady state.",
+            f"Between the first and the second half of a run, the median of {', '.join(moved)} changes by more than a "
+            "fifth. This is not a steady state.",
         )
 
 
@@ -220,8 +222,8 @@ def _burst(summary: Summary, _: Judgement) -> Iterator[Caveat]:
             BURST,
             "All clients of a run begin at the same moment, and some of their first requests wait far longer than all "
             "later ones. This share of the requests in the first twentieth of a run took more than "
-            f"{EDGES_MS[slow] / 1000:.1f} s: {', '.join(arms)}. Mean, p95 and above_1s contain this burst, which "
-            "the investigation `bursts` explains.",
+            f"{EDGES_MS[slow] / 1000:.1f} s: {', '.join(arms)}. Mean, p95 and above_1s include this burst, which the "
+            "study `bursts` explains.",
         )
 
 
@@ -231,7 +233,7 @@ def _quantile_hint(name: str) -> str:
     if not digits.replace(".", "").isdigit():
         return ""
     beyond = 1 - float(digits) / 100
-    return f": a quantile needs {LEAST_BEYOND} requests beyond it, that is {LEAST_BEYOND / beyond:,.0f} in a run"
+    return f": a quantile needs {LEAST_BEYOND} requests beyond it, so {LEAST_BEYOND / beyond:,.0f} in a run"
 
 
 def _permutation_test(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
@@ -246,8 +248,8 @@ def _permutation_test(summary: Summary, judgement: Judgement) -> Iterator[Caveat
                 arms = f"{comparison.candidate} against {comparison.baseline}"
                 yield Caveat(
                     "second-opinion",
-                    f"{compared.metric.name} of {arms} is {compared.verdict.kind}, but a "
-                    f"permutation test does not confirm that it differs (p = {compared.p_permutation:.3f}).",
+                    f"{compared.metric.name} of {arms} is {compared.verdict.kind}, but a permutation test does not "
+                    f"confirm it (p = {compared.p_permutation:.3f}).",
                 )
 
 
@@ -256,9 +258,10 @@ def _noise(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
     if not any(AGAIN in pair for pair in investigation.comparisons) and not _has_equal_arm(investigation):
         # Only proxies can be measured a second time automatically.
         is_proxy = investigation.arms[investigation.baseline].subject is Kind.PROXY
-        hint = "`session.noise` measures it" if is_proxy else "an arm that is the same as the baseline would tell"
+        hint = "set `session.noise`" if is_proxy else "add an arm that equals the baseline"
         yield Caveat(
-            "no-noise-floor", f"The baseline was not measured against itself: how large noise is, is not known; {hint}."
+            "no-noise-floor",
+            f"The baseline was not measured against itself, so the size of the noise is unknown; {hint}.",
         )
     wide = [
         f"{compared.metric.name} {wording.effect(compared)}, margin {wording.margin(compared)}"
@@ -267,7 +270,7 @@ def _noise(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
         if comparison.candidate == AGAIN and compared.verdict is not None and _reaches_beyond(compared.verdict)
     ]
     if wide:
-        yield Caveat("noisy", f"Two proxies that are the same may differ by more than a margin in {'; '.join(wide)}.")
+        yield Caveat("noisy", f"Two equal proxies may differ by more than the margin: {'; '.join(wide)}.")
 
 
 def _has_equal_arm(investigation: Investigation) -> bool:
@@ -288,19 +291,18 @@ def _reaches_beyond(verdict: Verdict) -> bool:
 def _provenance(summary: Summary, _: Judgement) -> Iterator[Caveat]:
     provenance = summary.provenance
     if not provenance.get("commit"):
-        yield Caveat("no-commit", "The commit that this was measured with is not known.")
+        yield Caveat("no-commit", "The commit of the measurement is not known.")
     changes = provenance.get("later", [])
     if any(change.get("dirty") for change in (provenance, *changes)):
-        yield Caveat("dirty", "There were changes beside the commit that this was measured with.")
+        yield Caveat("dirty", "There were uncommitted changes during the measurement.")
     if changes:
         names = ", ".join(sorted({text(name.replace("_", " ")) for change in changes for name in change}))
-        yield Caveat("resumed", f"This was stopped and went on with something else than it began with: {names}.")
+        yield Caveat("resumed", f"The session was interrupted, and these changed before it was resumed: {names}.")
     if provenance.get("engine") == STAND_IN:
         yield Caveat(
             "stand-in",
-            "LiteLLM's database client spoke to Postgres through a stand-in for Prisma's native engine, a process of "
-            "its own that takes about a millisecond of CPU more for each query: the cost of a query is too high "
-            "here, the number of queries is right.",
+            "LiteLLM's database client used a stand-in for Prisma's engine, which takes about a millisecond of CPU "
+            "more for each query. The number of queries is right, their cost is too high.",
         )
 
 

@@ -50,7 +50,7 @@ class ReportData:
     @property
     def invalid_note(self) -> str:
         """A sentence for results that derive from an invalid session; empty if the session is valid."""
-        return " **This session is invalid: none of it is to be believed.**" if self.judgement.invalid else ""
+        return " **This session is invalid: do not use this result.**" if self.judgement.invalid else ""
 
     @property
     def litellm(self) -> list[str]:

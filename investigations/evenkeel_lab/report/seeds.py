@@ -73,7 +73,7 @@ def _cells(
             links.append(f"[{reference.study}/{statement.chapter}]({reference.study}/{statement.chapter}.md)")
         else:
             rulings.append("ruled out")
-            links.append(f"[{reference.study}]({reference.study}.md#what-others-found)")
+            links.append(f"[{reference.study}]({reference.study}.md#published-claims)")
     shown = ", ".join(f"**{name}**" for name in dict.fromkeys(rulings))
     return rulings, [shown, "<br>".join(effects), ", ".join(dict.fromkeys(links))]
 

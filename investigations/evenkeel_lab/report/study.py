@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.stats.compare import Compared
 
 UNKNOWN = "unknown"
-QUICK_NOTE = (
-    "**A first impression.** Runs were short, as many as there was time for, and nothing was measured against one that "
-    "is the same."
-)
+QUICK_NOTE = "**A first impression.** Runs were short and few, and no baseline was measured against itself."
 # Metrics of the evidence table, if a chapter judges them.
 METRICS = ("throughput", "p50", "p95", "mean", "cpu_ms", "prisma_calls", "value")
 ESTIMATES = {Form.EFFECT: wording.effect, Form.SHARE: wording.part, Form.FACTOR: wording.factor}
@@ -48,14 +45,14 @@ def study_page(name: str, study: Study, by_chapter: Mapping[str, ReportData], *,
     figures = {ANSWERS: svg(drawn, f"{name}-{ANSWERS}")} if drawn else {}
     parts = [
         f"# {text(study.title)}",
-        paragraph(QUICK_NOTE) if quick else "",
-        *(paragraph(_with_quotations(answer, by_chapter)) for answer in study.answer.strip().split("\n\n")),
+        paragraph(QUICK_NOTE) if quick else _box(study, by_chapter),
+        *(paragraph(with_quotations(answer, by_chapter)) for answer in study.answer.strip().split("\n\n")),
         _answer(name, study, by_chapter),
         picture(_alt(by_chapter), f"{folder_of(name)}/{ANSWERS}.svg", "" if quick else f"evenkeel report {name}")
         if figures
         else "",
-        f"## Question\n\n{paragraph(text(study.question))}",
-        f"## Method\n\n{paragraph(('At length: ' if quick else '') + text(study.method))}",
+        f"## Question\n\n{paragraph(text(study.question))}" if quick or not study.short else "",
+        f"## Method\n\n{paragraph(('Of the full study: ' if quick else '') + text(study.method))}",
         _evidence(name, study, by_chapter),
         _claims(name, study, by_chapter),
         _measures(name, study.cures, by_chapter),
@@ -63,6 +60,16 @@ def study_page(name: str, study: Study, by_chapter: Mapping[str, ReportData], *,
         "" if quick else _reproduce(name, study, by_chapter),
     ]
     return Page(name, "\n\n".join(filter(None, parts)) + "\n", figures)
+
+
+def _box(study: Study, by_chapter: Mapping[str, ReportData]) -> str:
+    """Return the question, the short answer and the advice; nothing if the study has no short answer."""
+    if not study.short:
+        return ""
+    lines = {"Asked": text(study.question), "Measured": with_quotations(study.short, by_chapter)}
+    if study.advice:
+        lines["Do"] = with_quotations(study.advice, by_chapter)
+    return "\n>\n".join(f"> **{name}:** {line}" for name, line in lines.items())
 
 
 def _answer(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:
@@ -79,7 +86,7 @@ def _answer(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> st
     return items(lines)
 
 
-def _with_quotations(raw: str, by_chapter: Mapping[str, ReportData]) -> str:
+def with_quotations(raw: str, by_chapter: Mapping[str, ReportData]) -> str:
     """Return text of the study with the quoted numbers filled in."""
     # Quotations are replaced by numbers before escaping, because their names may contain markup.
     quotations, number = QUOTATION.findall(raw), count()
@@ -125,7 +132,7 @@ def _alt(by_chapter: Mapping[str, ReportData]) -> str:
         for comparison in data.shown
         if (compared := primary(comparison)) and compared.verdict
     ]
-    return f"Forest plot of what decides in each chapter: {'; '.join(effects)}"
+    return f"Effects of each chapter on its deciding metric: {'; '.join(effects)}"
 
 
 def _evidence(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:
@@ -144,11 +151,11 @@ def _evidence(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> 
             effects = [wording.effect(by_metric[each]) if each in by_metric else "" for each in columns]
             rows.append([shown, comparison.candidate, _primary_verdict(data, primary(comparison)), *effects])
             shown = ""
-    head = ("chapter", "arm", "what decides, and the verdict", *columns)
+    head = ("chapter", "arm", "deciding metric: verdict", *columns)
     method = (
-        "Each arm against its chapter's baseline, with intervals: of 95 %, or wider where a chapter could be judged "
-        "more than once. What an arm is, and all other figures, are on the chapter's page. Chapters were measured one "
-        "after the other: effects may be compared between them with care, milliseconds not at all."
+        "Each arm against the baseline of its chapter, with intervals of 95 %, or wider if a chapter could be judged "
+        "more than once. The pages of the chapters describe the arms. Chapters were measured one after the other, so "
+        "do not compare their milliseconds."
     )
     legend = [f"**{each}**: {_about(each, by_chapter)}" for each in columns]
     return "\n\n".join(filter(None, ["## Evidence", paragraph(method), table(head, rows, {*columns}), items(legend)]))
@@ -201,24 +208,23 @@ def _claims(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> st
                 ruling.effect,
                 position,
                 f"**{shown}**" if ruling.is_believed else f"{shown} (the session is invalid)",
-                _with_quotations(claim.why, by_chapter),
+                with_quotations(claim.why, by_chapter),
             ]
         )
     rows += [
-        [text(claim.says), "", "", "", "**open: not measured**", _with_quotations(claim.why, by_chapter)]
+        [text(claim.says), "", "", "", "**open: not measured**", with_quotations(claim.why, by_chapter)]
         for claim in study.unmeasured
     ]
     sources = ", ".join(dict.fromkeys(text(claim.source) for claim in (*study.claims, *study.unmeasured)))
     method = (
-        f"Claims of {sources}. Each was put as a range of effects (in %, of shares in points; as a factor: how many "
-        "times as fast) before its chapter was measured, but where Limits say otherwise. *Confirmed*: all of our "
-        "interval lies in the range. *Refined*: there is an effect in the claimed direction, however much larger or "
-        "smaller, or one where none that matters was claimed, but not all of our interval lies in the range. "
-        "*Refuted*: our interval lies outside the range, and does not surely point its way, as no share does. *Open*: "
+        f"Claims of {sources}. Each was written as a range of effects before its chapter was measured, unless Limits "
+        "say otherwise: in %, of shares in points; a factor is how many times as fast. *Confirmed*: the whole interval "
+        "is in the range. *Refined*: there is an effect in the claimed direction, but of another size, or perhaps of "
+        "another size. *Refuted*: the whole interval is outside the range, and there is no such effect. *Open*: "
         "anything else."
     )
-    head = ("claim", "as a range", "ours [interval]", "ours lies", "ruling", "why")
-    return "\n\n".join(["## What others found", paragraph(method), table(head, rows, {head[2]})])
+    head = ("claim", "as a range", "measured [interval]", "the interval is", "ruling", "why")
+    return "\n\n".join(["## Published claims", paragraph(method), table(head, rows, {head[2]})])
 
 
 @dataclass(frozen=True)
@@ -273,13 +279,12 @@ def _measures(name: str, cures: Sequence[Cure], by_chapter: Mapping[str, ReportD
         for cure in cures
         if not (compared := _compared(cure, by_chapter)) or not compared.verdict
     ]
-    head = ("what to do", "measured in", "figure", "effect [interval]", "verdict")
+    head = ("remedy", "measured in", "metric", "effect [interval]", "verdict")
     method = (
-        "Ranked by what they surely bring: the worse end of the interval, as a factor. Each was measured under its "
-        "chapter's load, against what stands beside it; only those of one chapter are comparable. Of many that do "
-        "nothing, one in twenty would seem to make a difference."
+        "Ranked by the worse end of the interval. Each remedy was measured under the load of its chapter, so only "
+        "those of one chapter can be compared. Of twenty that do nothing, one would seem to make a difference."
     )
-    return "\n\n".join(["## What can be done", paragraph(method), table(head, rows, {head[3]})])
+    return "\n\n".join(["## Remedies", paragraph(method), table(head, rows, {head[3]})])
 
 
 def _certain_improvement(compared: Compared) -> float:
@@ -318,7 +323,7 @@ def _compared(finding: Finding, by_chapter: Mapping[str, ReportData]) -> Compare
 
 
 def _limits(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:
-    limits = [_with_quotations(limit, by_chapter) for limit in study.limits]
+    limits = [with_quotations(limit, by_chapter) for limit in study.limits]
     chapters_by_caveat: dict[str, list[str]] = {}
     for chapter, data in by_chapter.items():
         for caveat_name in dict.fromkeys(caveat.name for caveat in data.caveats):
@@ -344,8 +349,8 @@ def _reproduce(name: str, study: Study, by_chapter: Mapping[str, ReportData]) ->
     first = study.chapters[0]
     return "\n\n".join(
         [
-            "## How to reproduce it",
-            paragraph("This page, from the summaries that are committed; all chapters anew; or one of them:"),
+            "## Reproduce",
+            paragraph("This page from the committed summaries; all chapters again; one chapter again:"),
             fenced(
                 [
                     f"evenkeel report {name}",

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from evenkeel_lab.stats.compare import Compared
     from evenkeel_lab.stats.metrics import Metric
 
-NO_VERDICT, UNBELIEVED, UNMEASURED = "no verdict", "not to be believed", "not measured yet"
+NO_VERDICT, UNBELIEVED, UNMEASURED = "no verdict", "invalid", "not measured yet"
 A_PART = "a part"
 HUGE = 1e9
 """Numbers from this size on are shown in scientific notation."""
-BY_CHANCE = "with this number of figures it may be chance"
+BY_CHANCE = "with this number of metrics, it may be chance"
 
 
 def effect(compared: Compared) -> str:
@@ -104,52 +104,38 @@ def further(verdict: Verdict) -> str:
     if verdict.kind is Kind.INCONCLUSIVE and not verdict.low <= 0 <= verdict.high:
         return BY_CHANCE
     if verdict.more_pairs is None:
-        return "more than a thousand further pairs would be needed to settle it"
-    return f"{verdict.more_pairs} further {'pair' if verdict.more_pairs == 1 else 'pairs'} would probably settle it"
+        return "more than a thousand more pairs are needed"
+    return f"about {verdict.more_pairs} more {'pair' if verdict.more_pairs == 1 else 'pairs'} would settle it"
 
 
 def sentence(compared: Compared, baseline: str) -> str:
     """Return a sentence that compares the candidate's value with the baseline's."""
     if compared.verdict is None:
-        return f"Nothing can be said of its {compared.metric.name}: {compared.why_not}."
+        return f"{compared.metric.name} has no verdict: {compared.why_not}."
     first, second = amount(compared, compared.baseline), amount(compared, compared.candidate)
     if compared.metric.is_part:
-        return f"Its {compared.metric.name} is {part(compared)} of that of `{baseline}`, {second} of {first}."
-    size, low, high = (
-        _signed(compared, value) for value in (compared.verdict.mean, compared.verdict.low, compared.verdict.high)
-    )
-    way = {"+": "higher", "-": "lower"}[size[0]]
-    differs = f"{size[1:]} {_unit(compared)} {way} than" if float(size.replace(",", "")) else "equal to"
-    return (
-        f"Its {compared.metric.name} is {differs} that of `{baseline}`, {second} against {first}; the interval of the "
-        f"difference is {low} to {high} {_unit(compared)}."
-    )
+        return f"{compared.metric.name} is {part(compared)} of that of `{baseline}`: {second} of {first}."
+    return f"{compared.metric.name} differs by {effect(compared)} from `{baseline}`: {second} instead of {first}."
 
 
 def meaning(compared: Compared) -> str:
     """Return a sentence that explains the verdict."""
     if compared.verdict is None or compared.metric.is_part:
-        return "No difference is judged." if compared.verdict else "No verdict is made up."
+        return ""
     limit = margin(compared)
     match compared.verdict.kind:
         case Kind.MATERIAL:
-            return f"From {limit} on a difference matters, and all of the interval lies beyond that."
+            return f"The whole interval is beyond the margin of {limit}."
         case Kind.NEGLIGIBLE:
-            return (
-                f"There is a difference, but one that does not matter: it is smaller than {limit}{_narrower(compared)}."
-            )
+            return f"The difference is real, and smaller than the margin of {limit}{_narrower(compared)}."
         case Kind.NONE:
-            return (
-                f"If there is a difference at all, it is smaller than the {limit} from which on it would matter"
-                f"{_narrower(compared)}."
-            )
+            return f"If there is a difference, it is smaller than the margin of {limit}{_narrower(compared)}."
         case Kind.UNCERTAIN:
             return (
-                f"There is a difference; whether it reaches the {limit} from which on it matters is open: "
-                f"{further(compared.verdict)}."
+                f"The difference is real. It may or may not reach the margin of {limit}: {further(compared.verdict)}."
             )
         case Kind.INCONCLUSIVE:
-            return f"It may be nothing, or more than the {limit} that matter: {further(compared.verdict)}."
+            return f"It may be nothing, or more than the margin of {limit}: {further(compared.verdict)}."
 
 
 def _narrower(compared: Compared) -> str:
@@ -157,9 +143,7 @@ def _narrower(compared: Compared) -> str:
     verdict = compared.verdict
     if verdict is None or (-verdict.margin <= verdict.low and verdict.high <= verdict.margin):
         return ""
-    low, high = (_signed(compared, value) for value in (verdict.inner_low, verdict.inner_high))
-    level = _number(100 - 200 * verdict.alpha)
-    return f", judged by the {level} % interval, which equivalence takes: {low} to {high} {_unit(compared)}"
+    return f", by the {_number(100 - 200 * verdict.alpha)} % interval that decides about equivalence"
 
 
 def change(metric: Metric, mean: float, low: float, high: float) -> str:

@@ -63,7 +63,7 @@ def test_a_measured_investigation_displays_its_verdicts(ablated: Summary) -> Non
     shown = opened._repr_markdown_()
     assert shown.startswith("**A case.** Is it slower?\n")
     assert "- on against off, p50, 7 pairs: +20.1 % [+19.4, +20.7], margin 5.0 %: material" in shown
-    assert "again (the same proxy once more) against off" in shown
+    assert "again (an equal proxy) against off" in shown
     assert "- on had not settled" in shown
     # A notebook also shows the `repr`, which must not list all runs.
     assert len(repr(opened)) < 1000
@@ -78,7 +78,7 @@ def test_an_invalid_session_displays_that_first(case: Callable[..., Summary]) ->
                 replace(run, figures=run.figures | slow) if run.arm == "again" else run for run in runs
             ]
     shown = MeasuredInvestigation(summary)._repr_markdown_().splitlines()
-    assert shown[2] == "- Not to be believed: noise: p50 differs between two proxies that are the same"
+    assert shown[2] == "- Invalid: noise: p50 differs between two proxies that are the same"
 
 
 def test_a_comparison_without_a_valid_pair_has_no_verdict(case: Callable[..., Summary]) -> None:

@@ -123,8 +123,8 @@ def test_an_invalid_session_is_marked_in_every_plot_and_alt_text(simulate: Any) 
     judgement = report_data_of(summary).judgement
     assert judgement.invalid
     for drawing in FIGURES.values():
-        assert drawing.draw(summary, judgement).get_suptitle().startswith("INVALID SESSION, NOT TO BE BELIEVED\n")
-        assert drawing.alt(summary, judgement).startswith("Invalid session, not to be believed. ")
+        assert drawing.draw(summary, judgement).get_suptitle().startswith("INVALID SESSION: DO NOT USE\n")
+        assert drawing.alt(summary, judgement).startswith("Invalid session: do not use. ")
 
 
 def test_the_tail_ends_at_the_last_known_quantile_of_an_arm(simulate: Any) -> None:

@@ -66,18 +66,18 @@ def test_a_page_begins_with_the_question_and_the_verdict(simulate: Any) -> None:
     title, _, question, _, verdict, *_ = page_of(simulate()).splitlines()
     assert title == "# What a callback costs"
     assert question == "**Is it slower?**"
-    assert verdict.startswith("- **on** (with one): **material.** Its p50 is ")
-    assert "From 5.0 % on a difference matters" in folded(page_of(simulate()))
+    assert verdict.startswith("- **on** (with one): **material.** p50 differs by ")
+    assert "The whole interval is beyond the margin of 5.0 %." in folded(page_of(simulate()))
 
 
 def test_an_invalid_session_is_marked_in_the_title_and_in_every_verdict(simulate: Any) -> None:
     figures = {"p50": {"margin": 0.05, "primary": True}, "cpu_ms": {"margin": 0.05}}
     page = page_of(simulate({"figures": figures}, effects={"again": 1.2}))
-    assert page.startswith("# Invalid: What a callback costs\n\n**Nothing in this session is to be believed")
+    assert page.startswith("# Invalid: What a callback costs\n\n**This session is invalid: do not use its results.**")
     assert "- noise: p50 differs between two proxies that are the same." in page
-    assert "**on** (with one): **material, not to be believed.**" in page
-    verdicts = [row[-1] for row in rows(section(page, "All figures")) if str(Kind.MATERIAL) in row[-1]]
-    assert verdicts == ["material (not to be believed)"] * 2
+    assert "**on** (with one): **material, invalid.**" in page
+    verdicts = [row[-1] for row in rows(section(page, "All metrics")) if str(Kind.MATERIAL) in row[-1]]
+    assert verdicts == ["material (invalid)"] * 2
 
 
 @pytest.mark.parametrize("pairs", [0, 1, 5])
@@ -85,26 +85,24 @@ def test_fewer_than_six_pairs_have_no_verdict(simulate: Any, pairs: int) -> None
     page = page_of(simulate(pairs=pairs))
     assert "**no verdict.**" in page
     assert "**few-pairs**: on against off: " in page
-    assert (
-        f"**no-look**: The session was judged after {pairs} pair{'' if pairs == 1 else 's'}; declared beforehand: 6."
-        in folded(page)
-    )
+    counted = f"{pairs} pair{'' if pairs == 1 else 's'}"
+    assert f"**no-look**: The session was judged after {counted}, but 6 were declared beforehand." in folded(page)
     assert judged(page) == []
 
 
 def test_a_session_without_a_valid_pair_has_no_verdict(simulate: Any) -> None:
     page = page_of(simulate(limited=lambda _pair, _arm: True))
     assert page.startswith("# Invalid: ")
-    assert "There are no valid pairs, of at least 6." in page
+    assert "There are no valid pairs; at least 6 are needed." in page
     assert judged(page) == []
 
 
 def test_an_unknown_primary_metric_has_no_verdict(simulate: Any) -> None:
     figures = {"p99.9": {"margin": 0.2, "primary": True}, "p50": {"margin": 0.05}}
     page = folded(page_of(simulate({"figures": figures})))
-    assert "**no verdict.** Its p99.9, which decides, has no value in some runs." in page
+    assert "**no verdict.** p99.9, which decides, has no value in some runs." in page
     assert "**unknown**: p99.9 has no value in some runs of off, on, again" in page
-    assert "that is 20,000 in a run" in page
+    assert "so 20,000 in a run" in page
 
 
 def test_the_provenance_shows_how_versions_were_installed(simulate: Any) -> None:
@@ -129,7 +127,7 @@ def test_a_page_on_functions_does_not_mention_the_rig_or_litellm(simulate: Any) 
     page = page_of(simulate(spec))
     assert "**on** (x): **material.**" in page
     assert "`evenkeel_lab.bench.verdicts.simulation:median`" in page
-    assert "What the rig can tell" not in page
+    assert "Noise and the cost of the test setup" not in page
     assert "LiteLLM" not in page + index([report_data_of(simulate(spec))], {})
     assert "mock" not in section(page, "Provenance")
     assert "Prisma" not in section(page, "Provenance")
@@ -141,14 +139,14 @@ def test_the_value_of_a_function_is_shown_with_its_own_description_and_unit(simu
     arms = {"off": FUNCTION, "on": FUNCTION | {"arguments": {"shift": 1}}}
     page = page_of(simulate({"arms": arms, "figures": {"value": value}}))
     assert "- **value**: how long a pick takes" in page
-    assert re.search(r"Its value is .* than that of `off`, [\d.,]+ us against [\d.,]+ us", folded(page))
+    assert re.search(r"value differs by .* from `off`: [\d.,]+ us instead of [\d.,]+ us", folded(page))
 
 
 def test_a_part_of_a_whole_is_no_difference(simulate: Any) -> None:
     value = {"margin": 0.05, "primary": True, "is_part": True}
     arms = {"off": FUNCTION, "on": FUNCTION | {"arguments": {"shift": 1}}}
     page = folded(page_of(simulate({"arms": arms, "figures": {"value": value}})))
-    assert re.search(r"\*\*on\*\* \(x\): \*\*a part\.\*\* Its value is [\d.]+ % \[.*?\] of that of `off`", page)
+    assert re.search(r"\*\*on\*\* \(x\): \*\*a part\.\*\* value is [\d.]+ % \[.*?\] of that of `off`", page)
     assert "material." not in page
 
 
@@ -164,23 +162,23 @@ def test_the_noise_floor_of_functions_and_mocks_is_an_arm_equal_to_the_baseline(
 
 
 def test_the_page_has_separate_commands_for_rendering_and_for_measuring_again(simulate: Any) -> None:
-    part = section(page_of(simulate(), committed=True), "How to reproduce it")
+    part = section(page_of(simulate(), committed=True), "Reproduce")
     page, session = (block.partition("\n```")[0] for block in part.split("```console\n")[1:])
     assert page == "evenkeel report case"
     assert session == "git checkout 0123456789abcdef\nevenkeel investigate case --fresh"
-    assert "this one took 3 minutes on the machine below" in folded(part)
+    assert "this one took 3 minutes:" in folded(part)
 
 
 @pytest.mark.parametrize(
     ("provenance", "why"),
     [
-        ({"commit": "1", "dirty": True}, "with changes beside its commit"),
-        ({"commit": "1", "later": [{"commit": "2"}]}, "went on with another commit"),
+        ({"commit": "1", "dirty": True}, "with uncommitted changes"),
+        ({"commit": "1", "later": [{"commit": "2"}]}, "resumed with another commit"),
         ({"commit": ""}, "is not known"),
     ],
 )
 def test_the_commands_do_not_check_out_an_ambiguous_commit(simulate: Any, provenance: dict[str, Any], why: str) -> None:
-    part = section(page_of(simulate(provenance=provenance), committed=True), "How to reproduce it")
+    part = section(page_of(simulate(provenance=provenance), committed=True), "Reproduce")
     assert "git checkout" not in part
     assert why in folded(part)
 
@@ -188,26 +186,25 @@ def test_the_commands_do_not_check_out_an_ambiguous_commit(simulate: Any, proven
 def test_a_flame_graph_names_its_command_but_is_not_drawn_from_a_summary(simulate: Any, profile: Profile) -> None:
     part = page(report_data_of(simulate(), profile=profile, committed=True)).markdown
     assert "*flame-on.svg, drawn by* `evenkeel report case`" in part
-    assert "flame" not in section(part, "How to reproduce it")
+    assert "flame" not in section(part, "Reproduce")
 
 
 def test_an_uncommitted_page_names_no_command_that_renders_it(simulate: Any) -> None:
-    part = section(page_of(simulate()), "How to reproduce it")
+    part = section(page_of(simulate()), "Reproduce")
     assert "evenkeel report case" not in part
     assert "evenkeel investigate case --fresh" in part
 
 
-@pytest.mark.parametrize(("pairs", "words"), [(1, "took 36 seconds on"), (6, "took 3 minutes on")])
+@pytest.mark.parametrize(("pairs", "words"), [(1, "took 36 seconds"), (6, "took 3 minutes")])
 def test_the_duration_of_a_short_session_is_in_seconds(simulate: Any, pairs: int, words: str) -> None:
     assert words in folded(page_of(simulate(pairs=pairs)))
 
 
 def test_a_count_of_one_has_the_singular(simulate: Any) -> None:
     page = folded(page_of(simulate(pairs=1)))
-    assert "in 1 pair of runs for each two arms" in page
-    assert "on against off: 1 valid pair, of at least 6." in page
-    assert "judged after 1 pair;" in page
-    assert "loaded in the same way once" in page
+    assert "in 1 pair of runs" in page
+    assert "on against off: 1 valid pair; at least 6 are needed." in page
+    assert "judged after 1 pair, but" in page
     assert "1 pairs" not in page
 
 
@@ -224,7 +221,7 @@ def test_a_metric_of_zero_has_no_share(simulate: Any) -> None:
         name: [replace(run, figures={**run.figures, "mean": 0.0}) for run in runs]
         for name, runs in summary.done.items()
     }
-    part = section(page_of(replace(summary, done=zero)), "What the rig can tell")
+    part = section(page_of(replace(summary, done=zero)), "Noise and the cost of the test setup")
     assert ["mean", "0 ms", "0 ms", ""] in rows(part)
 
 
@@ -236,25 +233,25 @@ def test_an_impossible_start_time_has_no_date(simulate: Any) -> None:
 
 def test_a_baseline_alone_is_compared_with_a_second_one(simulate: Any) -> None:
     page = page_of(simulate({"arms": {"off": {"about": "alone"}}}))
-    assert "- **again** (the baseline once more): **no measurable difference.**" in page
+    assert "- **again** (the baseline again): **no measurable difference.**" in page
 
 
 def test_the_page_shows_the_noise_floor_and_the_mock_alone(simulate: Any) -> None:
-    part = section(page_of(simulate()), "What the rig can tell")
-    assert "Noise floor: off against a second proxy that is the same, 6 pairs." in part
-    shares = {row[0]: row[-1] for row in rows(part.split("The mock alone")[1])}
+    part = section(page_of(simulate()), "Noise and the cost of the test setup")
+    assert "Two equal proxies, off and again, in 6 pairs: every difference here is noise." in " ".join(part.split())
+    shares = {row[0]: row[-1] for row in rows(part.split("The mock provider alone")[1])}
     assert 15 < float(shares["p50"].removesuffix(" %")) < 25
 
 
 def test_an_ablation_is_shown_part_by_part(simulate: Any) -> None:
     page = page_of(simulate(ABLATED, effects={"on": 1.25, "no-budgets": 1.05, "no-metrics": 1.2}))
-    part = section(page, "What the cost of on is made of")
+    part = section(page, "The parts of the cost of on")
     parts = [row[:2] for row in rows(part)[2:]]
-    assert parts[:3] == [["all of it", ""], ["budgets", "no budgets"], ["metrics", "no metrics"]]
+    assert parts[:3] == [["everything", ""], ["budgets", "no budgets"], ["metrics", "no metrics"]]
     assert parts[3][0] == "rest"
     assert "no-budgets against on: 6 pairs" in page
-    few = section(page_of(simulate(ABLATED, pairs=3)), "What the cost of on is made of")
-    assert "Nothing is attributed: it takes at least 6 valid pairs, with their p50, of off and on, and of each" in few
+    few = section(page_of(simulate(ABLATED, pairs=3)), "The parts of the cost of on")
+    assert "There are too few pairs. At least 6 valid ones with p50 are needed, of off and on, and of each arm" in few
 
 
 def test_a_queue_is_shown_point_by_point(simulate: Any) -> None:
@@ -268,7 +265,7 @@ def test_a_queue_is_shown_point_by_point(simulate: Any) -> None:
         for server, cell in zip((data.queueing.measured, data.queueing.fitted), row[-2:], strict=True):
             latency = server.latency(point.users)
             assert cell.endswith(f"ms ({latency / point.latency - 1:+.0%})")
-    assert "Too few of its arms have runs" in section(page_of(simulate(spec, pairs=0)), "Queueing")
+    assert "too few arms have valid runs" in section(page_of(simulate(spec, pairs=0)), "Queueing")
 
 
 def test_database_operations_are_shown_per_request(simulate: Any) -> None:
@@ -281,19 +278,19 @@ def test_database_operations_are_shown_per_request(simulate: Any) -> None:
 def test_published_results_stand_beside_ours_with_a_verdict_on_the_published_runs(simulate: Any) -> None:
     expected = {"source": "a blog", "claim": "it costs a quarter", "arm": "on", "figures": {"p50": 0.9, "mean": 0.27}}
     page = page_of(simulate({"expected": [expected | {"runs": PUBLISHED}]}))
-    part = section(page, "What others found")
+    part = section(page, "Published results")
     assert "above our interval" in part
     assert "not judged here" in part
     assert ["run", "off p95", "off mean", "on p95", "on mean"] in rows(part)
     assert ["1", "693 ms", "319 ms", "822 ms", "405 ms"] in rows(part)
     assert "+26.1 % [-2.8, +63.6]" in part
-    assert "inconclusive: 11 further pairs would probably settle it" in part
+    assert "inconclusive: about 11 more pairs would settle it" in part
 
 
 def test_a_single_published_run_has_no_verdict(simulate: Any) -> None:
     runs = {"off": {"mean": [10.33]}, "on": {"mean": [10.37], "p95": [12.0, 13.0]}}
     expected = {"source": "a blog", "claim": "3-5 % faster", "arm": "on", "runs": runs}
-    part = section(page_of(simulate({"expected": [expected]})), "What others found")
+    part = section(page_of(simulate({"expected": [expected]})), "Published results")
     assert "no verdict: too few pairs: 1, of at least 6" in part
 
 
@@ -302,13 +299,13 @@ def test_a_single_published_run_has_no_verdict(simulate: Any) -> None:
     [
         ({"off": {"mean": []}, "on": {"mean": []}}, "Their runs were not published"),
         ({"off": {}, "on": {}}, "Their runs were not published"),
-        ({"off": {"mean": []}, "on": {"mean": [10.0]}}, "No figure was published of both arms"),
-        ({"off": {"p95": [9.0]}, "on": {"mean": [10.0]}}, "No figure was published of both arms"),
+        ({"off": {"mean": []}, "on": {"mean": [10.0]}}, "No metric was published of both arms"),
+        ({"off": {"p95": [9.0]}, "on": {"mean": [10.0]}}, "No metric was published of both arms"),
     ],
 )
 def test_unpublished_runs_have_no_table(simulate: Any, runs: dict[str, Any], words: str) -> None:
     expected = {"source": "a blog", "claim": "3-5 % faster", "arm": "on", "runs": runs}
-    part = section(page_of(simulate({"expected": [expected]})), "What others found")
+    part = section(page_of(simulate({"expected": [expected]})), "Published results")
     assert words in part
     assert all(len(rows(part)) > 2 for part in part.split("\n\n") if part.startswith("| "))
 
@@ -318,12 +315,12 @@ def test_unpublished_runs_have_no_table(simulate: Any, runs: dict[str, Any], wor
     [
         (
             {"warm_up": {"on": {"costs": [90, 40, 52, 47], "steady": False}}},
-            "not-warm: What a request cost on still varied, from 40 to 52 ms",
+            "not-warm: The CPU time of a request still varied from 40 to 52 ms when the warm-up of on ended.",
         ),
         # Proxies that are booted for each pair have no recorded windows.
         (
             {"limited": lambda pair, arm: (pair, arm) == (2, "on"), "why": COLD},
-            "not-warm: These pairs do not count, as one of their proxies was not warm yet: 2 of off and on.",
+            "not-warm: These pairs do not count, because one of their proxies was not warm: 2 of off and on.",
         ),
         ({"provenance": {"commit": "", "dirty": False}}, "no-commit: "),
         ({"provenance": {"commit": "1", "dirty": True}}, "dirty: "),
@@ -331,13 +328,16 @@ def test_unpublished_runs_have_no_table(simulate: Any, runs: dict[str, Any], wor
         ({"provenance": {"commit": "1", "later": [{"dirty": True}]}}, "dirty: "),
         (
             {"provenance": {"commit": "1", "later": [{"commit": "2", "kernel": "6"}]}},
-            "resumed: This was stopped and went on with something else than it began with: commit, kernel.",
+            "resumed: The session was interrupted, and these changed before it was resumed: commit, kernel.",
         ),
         ({"spec": {"session": {"looks": [6], "noise": False}}}, "no-noise-floor: "),
         ({"spec": {"figures": {"p50": {"margin": 0.001, "primary": True}}}}, "noisy: "),
-        ({"waited": 0.5}, "crowded: The proxies stood in line for a core: off for 50 %, on for 50 %"),
-        ({"climb": 0.7}, "unsteady: From the first half of a run to the second the median of off, on, again, direct"),
-        ({"pinned": False}, "no-duets: 12 of 12 pairs were no duets"),
+        ({"waited": 0.5}, "crowded: The proxies waited for a core: off for 50 %, on for 50 %"),
+        (
+            {"climb": 0.7},
+            "unsteady: Between the first and the second half of a run, the median of off, on, again, direct",
+        ),
+        ({"pinned": False}, "no-duets: 12 of 12 pairs ran one after the other instead of at the same time"),
         ({"limited": lambda pair, arm: (pair, arm) == (2, "on")}, "rig-limited: Pair 2, on: requests were sent late."),
     ],
 )
@@ -356,7 +356,7 @@ def test_a_page_begins_with_the_burst_at_the_start_of_its_runs(simulate: Any) ->
             sketch.over_time[0] = [first * (abs(edge - TEN_SECONDS_MS) < 1.0) for edge in EDGES_MS[:-1]]
         return summary
 
-    page = folded(page_of(starved(simulate()))).partition("**Is it slower?**")[0]
+    page = folded(page_of(starved(simulate()))).partition("## ")[0]
     assert "**Note:** All clients of a run begin at the same moment," in page
     slow = ", ".join(f"{arm} (100 %, later 0.0 %)" for arm in ("off", "on", "again"))
     assert f"took more than 5.6 s: {slow}." in page
@@ -369,21 +369,21 @@ def test_the_method_states_how_proxies_are_warmed_up_and_loaded(simulate: Any) -
     def method(**spec: Any) -> str:
         return folded(section(page_of(simulate(spec)), "Method"))
 
-    assert "met warm, after a load that does not count. An effect" in method()
+    assert "Each proxy has been warmed up." in method()
     cold = {"looks": [6], "warm_up": 0.0}
-    assert "met when it has just been booted. An effect" in method(session=cold)
+    assert "Each proxy has just been booted." in method(session=cold)
     arms = {"off": {"about": "x"}, "on": {"about": "x", "warm_up": 5.0, "load": {"users": 3}}}
     spec = method(session=cold, arms=arms)
-    assert "just been booted. Where an arm is met or loaded otherwise, that stands beside it." in spec
-    assert "met warm, sent users 3" in spec
-    assert "Requests, where nothing else stands beside the arm:" in spec
+    assert "just been booted. Arms with another warm-up or load have it in the table." in spec
+    assert "warmed up, load: users 3" in spec
+    assert "Requests of arms without a load of their own:" in spec
 
 
 def test_a_changed_investigation_file_is_a_caveat(simulate: Any) -> None:
     summary = simulate()
     assert "**changed**" not in section(page_of(summary, present=summary.investigation), "Limits")
     present = simulate({"figures": {"p50": {"margin": 0.1, "primary": True}}}).investigation
-    assert "**changed**: The file has been changed since this was measured." in page_of(summary, present=present)
+    assert "**changed**: The file has been changed since the measurement." in page_of(summary, present=present)
 
 
 def test_wording_is_taken_from_the_file_but_the_hypothesis_from_the_summary(simulate: Any) -> None:
@@ -398,7 +398,7 @@ def test_wording_is_taken_from_the_file_but_the_hypothesis_from_the_summary(simu
 
 
 @pytest.mark.parametrize(
-    ("pace", "expected"), [(100.0, "divided by what it bears"), (10.0, "most of a latency is the")]
+    ("pace", "expected"), [(100.0, "divided by the throughput"), (10.0, "most of a latency is the")]
 )
 def test_the_limits_explain_latency_if_clients_send_again_at_once(simulate: Any, pace: float, expected: str) -> None:
     figures = {"p50": {"margin": 0.05, "primary": True}, "throughput": {"margin": 0.05}, "cpu_ms": {"margin": 0.05}}
@@ -429,7 +429,7 @@ def test_markup_in_an_investigation_file_is_escaped(simulate: Any) -> None:
 def test_traces_are_a_table_and_a_plot(simulate: Any, traces: Traces) -> None:
     rendered = page(report_data_of(simulate(), traces=traces, committed=True))
     part = rendered.markdown.partition("## What requests waited for")[2].partition("\n## ")[0]
-    assert "The traces were taken of another version" in part
+    assert "The traces were recorded with another version" in part
     row = next(line for line in part.splitlines() if line.startswith("| `stock` | the slowest 10 "))
     cells = [cell.strip() for cell in row.split("|")]
     assert cells[3:9] == ["9.56", "0.02", "9.45", "0.01", "0.05", "0.03"]

@@ -98,7 +98,7 @@ def test_an_effect_can_be_quoted_as_a_share(simulate: Any) -> None:
     claims = [claim("a fiftieth", (-0.985, -0.975), form="share"), claim("a tenth", (-0.91, -0.89), form="share")]
     page = page_of_study(simulate, {"bug": 0.02}, answer="It is {bug: on, p50 as a share} of it.", claims=claims)
     assert re.search(r"\nIt is (1\.9\d|2\.0) % \[[12]\.\d+, 2\.\d+\] of it\.\n", page)
-    lines = rows(page, "What others found")
+    lines = rows(page, "Published claims")
     assert [row[1] for row in lines] == [
         "[bug](study/bug.md), on against off: p50 as a share, 1.5 to 2.5",
         "[bug](study/bug.md), on against off: p50 as a share, 9 to 11",
@@ -114,7 +114,7 @@ def test_an_effect_can_be_quoted_as_a_factor(simulate: Any) -> None:
         simulate, {"bug": 0.5}, answer="It is {bug: on, p50 as a factor} times as fast.", claims=claims
     )
     assert re.search(r"\nIt is (1\.9\d|2\.0\d?|2) \[1\.\d+, 2\.\d+\] times as fast\.\n", page)
-    lines = rows(page, "What others found")
+    lines = rows(page, "Published claims")
     assert [row[1].partition(": ")[2] for row in lines] == [
         "p50 as a factor, 1.82 to 2.22",
         "p50 as a factor, 2.86 to 3.33",
@@ -130,14 +130,14 @@ def test_the_value_of_one_arm_can_be_quoted(simulate: Any) -> None:
 
 def test_a_claimed_range_can_be_open_at_one_end(simulate: Any) -> None:
     claims = [claim("slower", (0.05, 99.0)), claim("faster", (-0.99, -0.05)), claim("either", (-0.05, 0.05))]
-    lines = rows(page_of_study(simulate, {"bug": 1.5}, claims=claims), "What others found")
+    lines = rows(page_of_study(simulate, {"bug": 1.5}, claims=claims), "Published claims")
     assert [row[1].partition(": ")[2] for row in lines] == ["p50 +5 or more", "p50 -5 or less", "p50 -5 to +5"]
 
 
 def test_an_untested_claim_is_open_with_its_reason(simulate: Any) -> None:
     statement = {"source": "another seed", "says": "Use ten.", "why": "There are none, see {bug: on, p50}."}
     page = page_of_study(simulate, {"bug": 1.5}, unmeasured=[statement])
-    (row,) = rows(page, "What others found")
+    (row,) = rows(page, "Published claims")
     assert (row[0], row[4]) == ("Use ten.", "**open: not measured**")
     assert row[5].startswith("There are none, see +")
     assert "Claims of another seed." in page
@@ -150,7 +150,7 @@ def test_each_claim_has_a_verdict(simulate: Any) -> None:
         claim("no difference", (-0.05, 0.05)),
         claim("no difference", (-0.05, 0.05), chapter="later"),
     ]
-    lines = rows(page_of_study(simulate, {"bug": 1.5}, claims=claims), "What others found")
+    lines = rows(page_of_study(simulate, {"bug": 1.5}, claims=claims), "Published claims")
     assert [row[3] for row in lines] == ["in it", "below it", "above it", ""]
     assert [row[4] for row in lines] == ["**confirmed**", "**refined**", "**refuted**", "**open: not measured yet**"]
     assert lines[1][1] == "[bug](study/bug.md), on against off: p50 +90 to +110"
@@ -161,7 +161,7 @@ def test_the_verdict_on_a_claim_is_marked_if_the_session_is_invalid(simulate: An
     data = report_data_of(replace(simulate(effects={"on": 1.5, "again": 2.0}), name="study/bug"))
     study = Study.model_validate(STUDY | {"claims": [claim("slower", (0.3, 0.7))]})
     page = study_page("study", study, {"bug": data}).markdown
-    assert rows(page, "What others found")[0][4] == "confirmed (the session is invalid)"
+    assert rows(page, "Published claims")[0][4] == "confirmed (the session is invalid)"
     assert "(the session is invalid)" in " ".join(page.partition("![")[0].split())
 
 
@@ -172,7 +172,7 @@ def test_cures_are_ranked_by_their_certain_improvement(simulate: Any) -> None:
         finding("fix", does="Mend it."),
         finding("fix", figure="p99", does="Nothing is known of it."),
     ]
-    lines = rows(page_of_study(simulate, {"bug": 1.5, "fix": 0.5}, cures=cures), "What can be done")
+    lines = rows(page_of_study(simulate, {"bug": 1.5, "fix": 0.5}, cures=cures), "Remedies")
     assert [row[0] for row in lines] == ["Mend it.", "Make it worse.", "Wait.", "Nothing is known of it."]
     assert [row[4] for row in lines[2:]] == ["not measured yet", "unknown"]
 
@@ -184,7 +184,7 @@ def test_cures_of_invalid_sessions_come_last(simulate: Any) -> None:
     }
     cures = [finding(name, does=name) for name in by_chapter]
     page = study_page("study", Study.model_validate(STUDY | {"cures": cures}), by_chapter).markdown
-    assert [row[0] for row in rows(page, "What can be done")] == ["fix", "bug"]
+    assert [row[0] for row in rows(page, "Remedies")] == ["fix", "bug"]
 
 
 def test_a_quoted_name_may_contain_markup(simulate: Any) -> None:
@@ -202,7 +202,7 @@ def test_a_claim_may_compare_two_arms_without_the_baseline(simulate: Any) -> Non
     data = report_data_of(replace(simulate(spec, effects={"on": 1.5, "less": 1.2, "again": 1.0}), name="study/bug"))
     claims = [claim("a fifth less", (-0.25, -0.15), arm="less", against="on")]
     page = study_page("study", Study.model_validate(STUDY | {"claims": claims}), {"bug": data}).markdown
-    row = rows(page, "What others found")[0]
+    row = rows(page, "Published claims")[0]
     assert row[1] == "[bug](study/bug.md), less against on: p50 -25 to -15"
     assert row[4] == "**confirmed**"
 
@@ -235,7 +235,7 @@ def test_a_study_is_written_and_checked_with_its_chapters(
     assert "](study/answers.svg)" in page
     assert "](bug/forest.svg)" in chapter
     assert "evenkeel investigate study/bug --fresh" in chapter
-    assert "- [study](study.md): What does it cost?" in (tmp_path / "reports" / "index.md").read_text()
+    assert "| [What does it cost?](study.md) | " in (tmp_path / "reports" / "index.md").read_text()
     assert cli(["report", "--check"]) == 0
     assert cli(["report", "study", "--check"]) == 0
 

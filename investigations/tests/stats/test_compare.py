@@ -45,7 +45,7 @@ def test_six_runs_per_arm_give_verdict_interval_and_missing_pairs(tmp_path: Path
     assert answer.exit_code == 0
     result = {metric["figure"]: metric for metric in json.loads(answer.stdout)["figures"]}
     assert result["mean"]["effect"] == "+26.1 % [-2.8, +63.6]"
-    assert result["mean"]["said"] == "inconclusive: 11 further pairs would probably settle it"
+    assert result["mean"]["said"] == "inconclusive: about 11 more pairs would settle it"
     assert result["p95"]["verdict"]["kind"] == Kind.UNCERTAIN
     assert result["p95"]["verdict"]["more_pairs"] > 0
     assert "+39.4 % [+3.0, +88.6]" in compare_files(tmp_path, OFF, ON).stdout

@@ -26,11 +26,11 @@ def compared(effect: float, spread: float, *, runs: int = 12, figure: str = "p50
 @pytest.mark.parametrize(
     ("effect", "spread", "kind", "says"),
     [
-        (0.3, 0.05, Kind.MATERIAL, "all of the interval lies beyond that"),
-        (0.02, 0.005, Kind.NEGLIGIBLE, "one that does not matter: it is smaller than 5.0 %"),
-        (0.0, 0.02, Kind.NONE, "If there is a difference at all, it is smaller than the 5.0 %"),
-        (0.06, 0.05, Kind.UNCERTAIN, "whether it reaches the 5.0 % from which on it matters is open"),
-        (0.03, 0.2, Kind.INCONCLUSIVE, "It may be nothing, or more than the 5.0 % that matter"),
+        (0.3, 0.05, Kind.MATERIAL, "The whole interval is beyond the margin of 5.0 %."),
+        (0.02, 0.005, Kind.NEGLIGIBLE, "The difference is real, and smaller than the margin of 5.0 %"),
+        (0.0, 0.02, Kind.NONE, "If there is a difference, it is smaller than the margin of 5.0 %"),
+        (0.06, 0.05, Kind.UNCERTAIN, "It may or may not reach the margin of 5.0 %"),
+        (0.03, 0.2, Kind.INCONCLUSIVE, "It may be nothing, or more than the margin of 5.0 %"),
     ],
 )
 def test_each_verdict_has_its_sentence(effect: float, spread: float, kind: Kind, says: str) -> None:
@@ -38,16 +38,15 @@ def test_each_verdict_has_its_sentence(effect: float, spread: float, kind: Kind,
     assert one.verdict is not None
     assert one.verdict.kind == kind
     assert says in wording.meaning(one)
-    assert ("further pair" in wording.meaning(one) or "thousand" in wording.meaning(one)) == (not kind.is_settled)
+    assert ("more pair" in wording.meaning(one) or "thousand" in wording.meaning(one)) == (not kind.is_settled)
 
 
 def test_a_sentence_states_direction_and_amounts() -> None:
     assert wording.sentence(compared(0.3, 0.0), "off") == (
-        "Its p50 is 35.0 % higher than that of `off`, 135 ms against 100 ms; "
-        "the interval of the difference is +35.0 to +35.0 %."
+        "p50 differs by +35.0 % [+35.0, +35.0] from `off`: 135 ms instead of 100 ms."
     )
-    assert "25.9 % lower than that of `off`" in wording.sentence(compared(-0.3, 0.01), "off")
-    assert "3.5 points higher" in wording.sentence(compared(0.3, 0.01, figure="above_1s"), "off")
+    assert "p50 differs by -25.9 % [-26.2, -25.6] from `off`" in wording.sentence(compared(-0.3, 0.01), "off")
+    assert "differs by +3.5 points [" in wording.sentence(compared(0.3, 0.01, figure="above_1s"), "off")
 
 
 @pytest.mark.parametrize("effect", [0.01, -0.01])
@@ -56,21 +55,21 @@ def test_an_interval_beyond_the_margin_is_explained_where_equivalence_is_claimed
     assert wide.verdict is not None
     assert wide.verdict.kind is Kind.NONE
     assert max(-wide.verdict.low, wide.verdict.high) > wide.verdict.margin
-    assert ", judged by the 90.0 % interval, which equivalence takes: " in wording.meaning(wide)
-    assert "judged by" not in wording.meaning(narrow)
+    assert ", by the 90.0 % interval that decides about equivalence." in wording.meaning(wide)
+    assert "equivalence" not in wording.meaning(narrow)
 
 
 def test_a_metric_without_verdict_has_no_effect() -> None:
     one = compared(0.3, 0.01, runs=5)
-    assert wording.sentence(one, "off") == "Nothing can be said of its p50: too few pairs: 5, of at least 6."
-    assert wording.meaning(one) == "No verdict is made up."
+    assert wording.sentence(one, "off") == "p50 has no verdict: too few pairs: 5, of at least 6."
+    assert not wording.meaning(one)
 
 
 def test_a_difference_that_correction_withdrew_is_explained_by_chance() -> None:
     one = compared(0.06, 0.05)
     assert one.verdict is not None
     held = replace(one, verdict=replace(one.verdict, kind=Kind.INCONCLUSIVE, more_pairs=None))
-    assert wording.verdict(held) == "inconclusive: with this number of figures it may be chance"
+    assert wording.verdict(held) == "inconclusive: with this number of metrics, it may be chance"
 
 
 @pytest.mark.parametrize(
@@ -87,11 +86,10 @@ def test_a_cost_has_three_digits(figure: str, amounts: tuple[float, float, float
     assert wording.change(METRICS[figure], *amounts) == said
 
 
-def test_equal_values_are_neither_higher_nor_lower() -> None:
+def test_equal_values_differ_by_zero() -> None:
     assert wording.sentence(compared(0.0, 0.0), "off") == (
-        "Its p50 is equal to that of `off`, 100 ms against 100 ms; the interval of the difference is +0.00 to +0.00 %."
+        "p50 differs by +0.00 % [+0.00, +0.00] from `off`: 100 ms instead of 100 ms."
     )
-    assert "p50 is equal to that of `off`" in wording.sentence(compared(-1e-6, 0.01), "off")
 
 
 def test_zero_has_no_sign() -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-INVALID = "Invalid session, not to be believed"
+INVALID = "Invalid session: do not use"
 WIDTH = 9.0
 LONGEST = 26
 INK, QUIET, FAINT = "#1a1a1a", "#6b6b6b", "#dcdcdc"

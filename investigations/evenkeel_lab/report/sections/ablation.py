@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.results.ablation import Amount
     from evenkeel_lab.stats.metrics import Metric
 
-HEAD = ("part", "what is taken away", "cost [interval]", "share of the cost", "left without it")
+HEAD = ("part", "what is removed", "cost [interval]", "share of the cost", "left without it")
 
 
 def ablation(data: ReportData, pictures: Mapping[str, str]) -> str:
@@ -22,28 +22,29 @@ def ablation(data: ReportData, pictures: Mapping[str, str]) -> str:
     ablated, attribution = data.investigation.ablation, data.attribution
     if ablated is None:
         return ""
-    title = f"## What the cost of {ablated.full} is made of"
+    title = f"## The parts of the cost of {ablated.full}"
     if attribution is None:
         few = (
-            f"Nothing is attributed: it takes at least {LEAST_PAIRS} valid pairs, with their "
-            f"{data.investigation.primary}, of {data.investigation.baseline} and {ablated.full}, "
-            "and of each arm that lacks a part with either of them."
+            f"There are too few pairs. At least {LEAST_PAIRS} valid ones with {data.investigation.primary} are needed, "
+            f"of {data.investigation.baseline} and {ablated.full}, and of each arm without a part with either of them."
         )
         return "\n\n".join([title, paragraph(few)])
     about = data.investigation.described[attribution.figure]
-    rows = [["all of it", "", _amount(about, attribution.total), "", ""]]
+    rows = [["everything", "", _amount(about, attribution.total), "", ""]]
     for piece in (*attribution.pieces, *([attribution.rest] if attribution.rest else [])):
         share = wording.share(piece.share.mean, piece.share.low, piece.share.high) if piece.share else "unknown"
         left = _amount(about, piece.left) if piece.left else ""
         rows.append([piece.name, text(piece.about), _amount(about, piece.cost), share, left])
     if all(switch.alone for switch in ablated.switches.values()):
-        meaning = "what the baseline costs more with it alone. The rest is what parts cost only together."
+        meaning = (
+            "the cost that it alone adds to the baseline. The rest is the cost of parts that only together have it."
+        )
     else:
         meaning = (
-            f"what {ablated.full} saves without it; what is left is how far the arm without it still stands above the "
-            "baseline. The rest belongs to none of the parts; below zero, two parts share a cost."
+            f"what {ablated.full} saves without it. *Left without it* is the difference from the baseline that "
+            "remains. The rest belongs to none of the parts; if it is below zero, two parts share a cost."
         )
-    method = f"{attribution.figure}, in its own unit, so that costs add up. A part's cost is {meaning}"
+    method = f"The metric is {attribution.figure} in its own unit, so that costs add up. A part's cost is {meaning}"
     parts = [title, paragraph(method + data.invalid_note), table(HEAD, rows, HEAD[2:]), pictures.get("waterfall", "")]
     return "\n\n".join(part for part in parts if part)
 

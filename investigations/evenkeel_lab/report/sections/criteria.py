@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.report.report_data import ReportData
 
-HEAD = ("arm", "figure", "asked", "mean of its pairs [interval]", "pairs", "")
+HEAD = ("arm", "metric", "bound", "mean of its pairs [interval]", "pairs", "")
 
 
 def criteria(data: ReportData, _: Mapping[str, str]) -> str:
@@ -21,8 +21,8 @@ def criteria(data: ReportData, _: Mapping[str, str]) -> str:
     if not outcomes:
         return ""
     method = (
-        "What was asked of each arm beforehand, on this machine. *Kept*: all of the interval lies within it; *missed*: "
-        "all of it lies beyond; *open*: it may be either. Where an arm runs more than once in a pair, the mean counts."
+        "These bounds were fixed beforehand, for this machine. *Kept*: the whole interval is within the bound. "
+        "*Missed*: the whole interval is beyond it. *Open*: it may be either."
     )
     rows = [
         [

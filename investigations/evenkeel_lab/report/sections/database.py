@@ -33,9 +33,9 @@ def database(data: ReportData, _: Mapping[str, str]) -> str:
     if not rows:
         return ""
     method = (
-        "How often LiteLLM's database client was asked for each of them, for a request, those first that differ most. "
-        "What LiteLLM writes in the background, of several requests at once, is among them. One operation may take "
-        "several transactions in Postgres (`database_calls`), and several writes may share one."
+        "Calls of LiteLLM's database client for each request, the largest differences first. Background writes for "
+        "several requests at once are included. An operation may take several transactions in Postgres "
+        "(`database_calls`), and several writes may share one."
     )
     return "\n\n".join(["## Database operations", paragraph(method), table(("operation", *arms), rows, set(arms))])
 
@@ -48,8 +48,8 @@ def largest_difference(data: ReportData, comparison: Comparison) -> str:
     name = max(differs, key=lambda name: (abs(differs[name]), name), default="")
     if not name or abs(differs[name]) < MIN_DIFFERENCE:
         return ""
-    counts = f"{second.get(name, 0.0):.2f} for a request, against {first.get(name, 0.0):.2f}"
-    return f" What differs most at its database is {code(name)}: {counts}."
+    counts = f"{second.get(name, 0.0):.2f} instead of {first.get(name, 0.0):.2f} for a request"
+    return f" The database operation that differs most is {code(name)}: {counts}."
 
 
 def _operations_per_request(data: ReportData) -> dict[str, dict[str, float]]:

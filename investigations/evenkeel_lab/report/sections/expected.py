@@ -18,21 +18,19 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.stats.compare import Compared
 
-HEAD = ("figure", "claimed", "ours [interval]", "the claim lies", "our verdict")
+HEAD = ("metric", "claimed", "measured [interval]", "the claim is", "verdict")
 
 
 def expected(data: ReportData, _: Mapping[str, str]) -> str:
     """Return one part per source."""
     if not data.investigation.expected:
         return ""
-    return "\n\n".join(["## What others found", *(_source(data, claim) for claim in data.investigation.expected)])
+    return "\n\n".join(["## Published results", *(_source(data, claim) for claim in data.investigation.expected)])
 
 
 def _source(data: ReportData, claim: Expected) -> str:
     parts = [
-        paragraph(
-            f"**{text(claim.source)}**, of {claim.arm} against {data.investigation.baseline}: {text(claim.claim)}"
-        )
+        paragraph(f"**{text(claim.source)}** on {claim.arm} against {data.investigation.baseline}: {text(claim.claim)}")
     ]
     if claim.figures:
         parts.append(table(HEAD, [_claim(data, claim, name) for name in ordered(list(claim.figures))], HEAD[1:3]))
@@ -76,15 +74,15 @@ def _runs(data: ReportData, claim: Expected) -> list[str]:
     arms = sorted(claim.runs, key=lambda arm: arm != data.investigation.baseline)
     columns = [(arm, name) for arm in arms for name in ordered(list(claim.runs[arm]))]
     if not any(claim.runs[arm][name] for arm, name in columns):
-        return [paragraph("Their runs were not published: there is nothing to judge.")]
+        return [paragraph("Their runs were not published.")]
     most = max(len(claim.runs[arm][name]) for arm, name in columns)
     head = ["run", *(f"{arm} {name}" for arm, name in columns)]
     rows = [[str(number + 1), *(_run(data, claim, column, number) for column in columns)] for number in range(most)]
-    parts = [paragraph("Their runs, as they were published:"), table(head, rows, head)]
+    parts = [paragraph("Their published runs:"), table(head, rows, head)]
     if data.investigation.baseline not in claim.runs or claim.arm not in claim.runs:
         return [
             *parts,
-            paragraph(f"They lack {data.investigation.baseline} or {claim.arm}, so that nothing can be compared."),
+            paragraph(f"They lack {data.investigation.baseline} or {claim.arm}, so there is nothing to compare."),
         ]
     baseline, candidate = (_set(name, claim) for name in (data.investigation.baseline, claim.arm))
     primary = (
@@ -93,13 +91,13 @@ def _runs(data: ReportData, claim: Expected) -> list[str]:
         else None
     )
     if not baseline.figures.keys() & candidate.figures.keys():
-        return [*parts, paragraph("No figure was published of both arms, so that nothing can be compared.")]
+        return [*parts, paragraph("No metric was published of both arms, so there is nothing to compare.")]
     comparison = compare(
         baseline, candidate, primary=primary, margins=data.investigation.margins, described=data.investigation.described
     )
     method = (
-        "What our own method says of their runs: the n-th run of one arm is a pair with the n-th of the other, 95 % "
-        "intervals. If they did not run side by side or in turns, what drifted in between counts as a difference."
+        "Our method applied to their runs, with 95 % intervals. The n-th run of one arm makes a pair with the n-th of "
+        "the other. If they did not run at the same time or in turns, drift in between counts as a difference."
     )
     return [*parts, paragraph(method), metrics_table(comparison, is_invalid=False)]
 

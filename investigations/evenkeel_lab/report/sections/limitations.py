@@ -28,11 +28,11 @@ def limitations(data: ReportData, _: Mapping[str, str]) -> str:
 def _limits(data: ReportData) -> Iterator[str]:
     investigation = data.investigation
     if all(arm.subject is Kind.FUNCTION for arm in investigation.arms.values()):
-        yield "One machine: ratios carry over, times do not."
+        yield "One machine. Ratios carry over to other machines, times do not."
         return
     yield (
-        "One machine, whose cores the proxies share with the load, the mock provider, Postgres and Valkey: effects "
-        "carry over, milliseconds do not."
+        "One machine, whose cores the proxies share with the load, the mock provider, Postgres and Valkey. Effects "
+        "carry over to other machines, milliseconds do not."
     )
     if investigation.load.arrivals == CLOSED and investigation.load.duration:
         yield _closed_loop(data)
@@ -48,15 +48,15 @@ def _closed_loop(data: ReportData) -> str:
         if compared.verdict
     }
     if not {"throughput", "cpu_ms"} <= figures.keys():
-        return f"{loop}: latencies are those of a proxy that has no time to spare, if it is the slowest part."
+        return f"{loop}, so latencies are those of a saturated proxy, if it is the slowest part."
     rate, cost = (wording.middle(figures[name].baseline, Scale.FACTOR) for name in ("throughput", "cpu_ms"))
     busy = rate * cost / 1000
     if busy < SATURATED:
-        return f"{loop}, and the proxy is busy for {busy * 100:.0f} % of a core: most of a latency is the provider's."
+        return f"{loop}. The proxy uses {busy * 100:.0f} % of a core, so most of a latency is the provider's."
     users = data.investigation.load_of(data.investigation.baseline).users
     bears, mean = wording.size(METRICS["throughput"], rate), wording.size(METRICS["mean"], users / rate * 1000)
     return (
-        f"{loop}, and the proxy is busy for {busy * 100:.0f} % of a core: a mean latency is the number of clients, "
-        f"divided by what it bears ({users:,} / {bears} = {mean}). Latencies here say once more what is lost of that; "
-        "a proxy with time to spare loses less."
+        f"{loop}, and the proxy uses {busy * 100:.0f} % of a core. So a mean latency is the number of clients divided "
+        f"by the throughput ({users:,} / {bears} = {mean}): latency and throughput show the same effect. A proxy that "
+        "is not saturated loses less."
     )

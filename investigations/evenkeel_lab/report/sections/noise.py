@@ -23,7 +23,7 @@ LATENCIES = ("p50", "p90", "p95", "p99", "mean")
 def noise(data: ReportData, _: Mapping[str, str]) -> str:
     """Return the comparison of the baseline with its twin, and with the mock alone."""
     parts = [part for part in (_floor(data), _mock_alone(data)) if part]
-    return "\n\n".join(["## What the rig can tell", *parts]) if parts else ""
+    return "\n\n".join(["## Noise and the cost of the test setup", *parts]) if parts else ""
 
 
 def _floor(data: ReportData) -> str:
@@ -40,13 +40,12 @@ def _floor(data: ReportData) -> str:
         ]
         for compared in comparison.figures
     ]
-    head = ("figure", "effect [interval]", "margin", "detectable", "verdict")
+    head = ("metric", "effect [interval]", "margin", "detectable", "verdict")
     pairs = counted(comparison.pairs, "pair")
     method = (
-        f"Noise floor: {comparison.baseline} against a second proxy that is the same, {pairs}. Whatever differs here "
-        "is noise. Where an interval reaches beyond the margin, a difference of about the margin's size could be "
-        "missed by this session, or made up; one of several times that could not. (*No measurable difference* is "
-        "judged by a narrower interval than the one that is shown, as equivalence is.)"
+        f"Two equal proxies, {comparison.baseline} and again, in {pairs}: every difference here is noise. Where an "
+        "interval reaches beyond the margin, this session may miss a difference as large as the margin, or show one "
+        "that is noise."
     )
     return "\n\n".join([paragraph(method), table(head, rows, set(head[1:4]))])
 
@@ -66,10 +65,10 @@ def _mock_alone(data: ReportData) -> str:
     if not rows:
         return ""
     method = (
-        f"The mock alone, loaded in the same way {how_often(len(alone))}: what of the baseline's figures is the load, "
-        "the mock and the machine, and not the proxy."
+        f"The mock provider alone under the same load, {how_often(len(alone))}. This part of the baseline's latency is "
+        "the test setup, not the proxy."
     )
-    head = ("figure", "the mock alone", data.investigation.baseline, "share")
+    head = ("metric", "the mock alone", data.investigation.baseline, "share")
     return "\n\n".join([paragraph(method), table(head, rows, set(head[1:]))])
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.report.report_data import ReportData
 
-ANOTHER = "The profile was taken of another version of this investigation than its pairs."
+ANOTHER = "The profile was recorded with another version of this investigation than its pairs."
 
 
 def profile(data: ReportData, pictures: Mapping[str, str]) -> str:

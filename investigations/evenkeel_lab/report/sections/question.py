@@ -23,23 +23,21 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.report_data import ReportData
 
 DESIGNS = {
-    Design.DUETS: "Two of them are loaded at the same moment, each on half of the cores, and swap these during the "
-    "run: a *pair*, which the same disturbs.",
-    Design.ALTERNATING: "Two of them are loaded one after the other, in random order: a *pair*, which the same "
-    "disturbs.",
-    Design.BLOCKS: "All of them are loaded one after the other, in random order: a *block*, which the same disturbs. "
-    "In each block, the run of the baseline makes a *pair* with that of each other arm.",
+    Design.DUETS: "A pair is two runs at the same moment, each on half of the cores, which they swap during the run.",
+    Design.ALTERNATING: "A pair is two runs, one after the other, in random order.",
+    Design.BLOCKS: "In a block, all arms run one after the other, in random order. The run of the baseline makes a "
+    "pair with that of each other arm.",
 }
 SUBJECTS = {
-    Subjects.KEPT: "Each two have proxies of their own, which stay up for all pairs",
-    Subjects.FRESH: "Each pair has proxies of its own, booted for it",
+    Subjects.KEPT: "The proxies of a comparison stay up for all its pairs",
+    Subjects.FRESH: "Each pair has newly booted proxies",
 }
-DIFFERING_ARMS = " Where an arm is met or loaded otherwise, that stands beside it."
+DIFFERING_ARMS = " Arms with another warm-up or load have it in the table."
 MODES = {
-    "none": "none of them names an end user",
-    "sequential": "each names an end user, the same users again in turn",
-    "random": "each names an end user that the proxy has never seen",
-    "created": "each names an end user that is in the proxy's database",
+    "none": "without an end user",
+    "sequential": "with an end user, the same users in turn",
+    "random": "with an end user that the proxy has never seen",
+    "created": "with an end user that is in the proxy's database",
 }
 
 
@@ -50,15 +48,19 @@ def question(data: ReportData, _: Mapping[str, str]) -> str:
         [_arm_name(investigation, name), text(arm.about), _description(arm)] for name, arm in investigation.arms.items()
     ]
     if data.noise is not None:
-        rows.append(["again", "the baseline once more: what differs between the two is noise", "as the baseline"])
+        rows.append(["again", "the baseline again: a difference between the two is noise", "as the baseline"])
         rows.append(
-            ["direct", "the mock alone: what the rig itself costs", f"after pair 1, and every {DIRECT_EVERY}th"]
+            [
+                "direct",
+                "the mock provider alone: the cost of the test setup",
+                f"after pair 1, then every {DIRECT_EVERY}th",
+            ]
         )
     return "\n\n".join(
         [
             "## Method",
             paragraph(" ".join(_method(data))),
-            table(("arm", "about", "what it is"), rows),
+            table(("arm", "about", "configuration"), rows),
             items(_load(investigation)),
         ]
     )
@@ -69,29 +71,24 @@ def _method(data: ReportData) -> Iterator[str]:
     investigation, provenance = data.investigation, data.summary.provenance
     cores = f" on one machine with {provenance['cores']} cores" if provenance.get("cores") else ""
     if all(arm.subject is Kind.FUNCTION for arm in investigation.arms.values()):
-        yield f"Functions of this project are called in turns{cores}, each once for a run, with the pair's seed."
+        yield f"The arms are functions of this project. A run is one call{cores}, and runs of a pair share their seed."
     else:
         if data.litellm:
-            beside = "with Postgres, Valkey for Redis and a mock provider"
-            yield f"Real LiteLLM proxies ({', '.join(data.litellm)}), {beside}, run{cores}."
+            versions = ", ".join(data.litellm)
+            yield f"The arms are real LiteLLM proxies ({versions}) with Postgres, Valkey and a mock provider{cores}."
         else:
-            yield f"Mock providers run{cores}."
+            yield f"The arms are mock providers{cores}."
         yield DESIGNS[investigation.session.design]
-        warm = (
-            "warm, after a load that does not count"
-            if investigation.warm_up_of(investigation.baseline)
-            else "when it has just been booted"
-        )
+        warm = "has been warmed up" if investigation.warm_up_of(investigation.baseline) else "has just been booted"
         otherwise = DIFFERING_ARMS if _arms_differ(investigation) else ""
-        yield f"{_sent(investigation.load)}; each proxy is met {warm}.{otherwise}"
-    yield (
-        "An effect is the mean over pairs of the difference of logarithms (of shares, in percentage points), with its "
-        "t-interval. *Material*: all of the interval lies beyond the margin, which is what matters to an operator and "
-        "was fixed beforehand; *no measurable difference*: the narrower one that equivalence takes lies within it; "
-        "*real*: it does not hold zero."
-    )
-    if data.noise is not None:
-        yield "A second proxy that is the same as the baseline (`again`) shows what is noise."
+        yield f"{_sent(investigation.load)}. Each proxy {warm}.{otherwise}"
+    if data.committed:
+        yield f"[How to read a report]({_up(data)}docs/method.md) explains effects, intervals, margins and verdicts."
+
+
+def _up(data: ReportData) -> str:
+    """Return the path from the page to the root of the repository."""
+    return "../" * (data.summary.name.count("/") + 1)
 
 
 def _sent(load: Load) -> str:
@@ -133,7 +130,7 @@ def _description(arm: Arm) -> str:
     if arm.workers > 1:
         parts.append(f"{arm.workers} workers")
     if arm.bare:
-        parts.append("no database, no Redis, the master's key")
+        parts.append("no database, no Redis, the master key")
     return ", ".join([*parts, *_own_settings(arm)])
 
 
@@ -144,9 +141,9 @@ def _own_settings(arm: Arm) -> Iterator[str]:
     if arm.env:
         yield code(" ".join(f"{name}={value}" for name, value in sorted(arm.env.items())))
     if arm.warm_up is not None:
-        yield "met warm" if arm.warm_up else "met when it has just been booted"
+        yield "warmed up" if arm.warm_up else "just booted"
     if arm.load:
-        yield "sent " + ", ".join(f"{name} {value}" for name, value in arm.load.items())
+        yield "load: " + ", ".join(f"{name} {value}" for name, value in arm.load.items())
 
 
 def _load(investigation: Investigation) -> list[str]:
@@ -160,9 +157,9 @@ def _load(investigation: Investigation) -> list[str]:
         "arrivals": investigation.load.arrivals,
     } | load
     options = ", ".join(f"{name} {value}" for name, value in options_by_name.items())
-    where = ", where nothing else stands beside the arm" if _arms_differ(investigation) else ""
+    where = " of arms without a load of their own" if _arms_differ(investigation) else ""
     latency = code(json.dumps(investigation.mock.latency, sort_keys=True))
-    requests = f"{SCENARIOS[investigation.load.scenario].about}; {MODES[investigation.load.user_mode]}."
+    requests = f"{SCENARIOS[investigation.load.scenario].about}, {MODES[investigation.load.user_mode]}."
     return [
         " ".join([f"Requests{where}: {requests}", *_keys(investigation)]),
         f"Options of the load{where}: {text(options)}.",
@@ -175,7 +172,7 @@ def _lifetime(session: Session) -> str:
     """Return how long proxies live, as text."""
     if session.pairs_per_boot:
         return (
-            f"All proxies are booted anew after {counted(session.pairs_per_boot, 'pair')}. A boot counts once, with "
+            f"All proxies are booted again after {counted(session.pairs_per_boot, 'pair')}. A boot counts once, with "
             "the mean of its pairs"
         )
     if session.design is Design.BLOCKS and session.subjects is Subjects.KEPT:
@@ -187,7 +184,7 @@ def _keys(investigation: Investigation) -> Iterator[str]:
     """Yield sentences on the API keys of the requests."""
     bare = {arm.bare for arm in investigation.arms.values() if arm.subject is Kind.PROXY}
     if False in bare:
-        key = "Their key is a virtual one" if investigation.load.key_mode == SHARED else "Each client has a virtual key"
-        yield f"{key}, of a team and a user, all with budgets."
+        key = "All have one virtual key" if investigation.load.key_mode == SHARED else "Each client has a virtual key"
+        yield f"{key} of a team and a user, all with budgets."
     if True in bare:
         yield "Requests to a proxy without a database have its master key."

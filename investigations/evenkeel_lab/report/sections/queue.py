@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.runner.results.queue_model import Point, Server
 
-HEAD = ("arm", "users", "answered", "mean latency [interval]", "under way", "by CPU time", "as it fits best")
+HEAD = ("arm", "users", "throughput", "mean latency [interval]", "in flight", "model by CPU time", "fitted model")
 
 
 def queue(data: ReportData, pictures: Mapping[str, str]) -> str:
@@ -24,7 +24,7 @@ def queue(data: ReportData, pictures: Mapping[str, str]) -> str:
     title = "## Queueing"
     queueing = data.queueing
     if queueing is None:
-        return "\n\n".join([title, paragraph("Too few of its arms have runs that count: nothing is modelled.")])
+        return "\n\n".join([title, paragraph("There is no model: too few arms have valid runs.")])
     rows = [
         [*_measured(point), _model(queueing.measured, point), _model(queueing.fitted, point)]
         for point in queueing.points
@@ -35,9 +35,8 @@ def queue(data: ReportData, pictures: Mapping[str, str]) -> str:
         "a time, and a delay without a queue. The first model is measured: its service time is a request's CPU time "
         f"on the saturated core ({_ms(measured.service)}), its delay is the rest of the latency with the fewest users "
         f"({_ms(measured.delay)}). The second model is fitted to all points: {_ms(fitted.service)} and "
-        f"{_ms(fitted.delay)}. From {measured.knee:.1f} users on (by the fit, {fitted.knee:.1f}) each request finds "
-        "others before it. By Little's law, throughput times latency is the number of requests in flight. It is the "
-        "number of users, less what is missing at the end of a run, when the last requests end and no others begin."
+        f"{_ms(fitted.delay)}. From {measured.knee:.1f} users on ({fitted.knee:.1f} by the fit), each request has to "
+        "queue. By Little's law, throughput times latency is the number of requests in flight."
     )
     parts = [title, paragraph(method + data.invalid_note), table(HEAD, rows, set(HEAD[1:])), pictures.get("queue", "")]
     return "\n\n".join(filter(None, parts))

@@ -30,13 +30,13 @@ COMMIT_DIGITS = 8
 
 def reproduce(data: ReportData, pictures: Mapping[str, str]) -> str:
     """Return the commands for this page and for a new session, and the code that draws one plot."""
-    parts = ["## How to reproduce it", *_this_page(data), *_new_session(data)]
+    parts = ["## Reproduce", *_this_page(data), *_new_session(data)]
     # Flame graphs are drawn from a profile, not from a summary.
     drawn = [name for name in pictures if name in FIGURES]
     if drawn:
         where = f"investigations/{data.summary.name}/summary.json" if data.committed else "summary.json"
         parts += [
-            paragraph(f"A figure alone, for example in a notebook; there are {', '.join(drawn)}:"),
+            paragraph(f"One figure, for example in a notebook ({', '.join(drawn)}):"),
             fenced(_code(drawn[0], where), "python"),
         ]
     return "\n\n".join(parts)
@@ -44,9 +44,9 @@ def reproduce(data: ReportData, pictures: Mapping[str, str]) -> str:
 
 def _this_page(data: ReportData) -> list[str]:
     if not data.committed:
-        return [paragraph("This session's summary is not committed, so that `evenkeel report` makes no page of it.")]
+        return [paragraph("The summary of this session is not committed, so `evenkeel report` does not make its page.")]
     return [
-        paragraph("This page and its figures, from the summary that is committed:"),
+        paragraph("This page and its figures, from the committed summary:"),
         fenced([f"evenkeel report {data.summary.name}"], "console"),
     ]
 
@@ -56,16 +56,16 @@ def _new_session(data: ReportData) -> list[str]:
     provenance = data.summary.provenance
     commit, took = provenance.get("commit"), duration(seconds(data.summary))
     lines = [f"evenkeel investigate {data.summary.name} --fresh"]
-    replaced = ", whose summary takes the place of this one's" if data.committed else ""
-    about = f"A new session{replaced}; this one took {took} on the machine below"
+    replaced = ", which replaces the summary" if data.committed else ""
+    about = f"A new session{replaced}; this one took {took}"
     if not data.committed:
         about += ", with options of its own, such as `--quick`"
     elif not commit:
-        about += "; the commit that it was measured with is not known"
+        about += "; its commit is not known"
     elif any("commit" in change for change in provenance.get("later", [])):
-        about += "; it was stopped and went on with another commit, so that there is no one to check out"
+        about += "; it was interrupted and resumed with another commit, so there is no single one to check out"
     elif provenance.get("dirty"):
-        about += "; it was measured with changes beside its commit, so that there is none to check out"
+        about += "; it was measured with uncommitted changes, so there is no commit to check out"
     else:
         lines.insert(0, f"git checkout {commit}")
     return [paragraph(f"{about}:"), fenced(lines, "console")]
@@ -89,10 +89,10 @@ def provenance(data: ReportData, _: Mapping[str, str]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in sorted(origin.get("versions", {}).items()))
     alpha = alpha_per_look(looks)
     timed = data.investigation.session.seconds
-    declared = "after as many pairs as there was time for" if timed else f"after {', '.join(map(str, looks))} pairs"
+    declared = "after the pairs that fitted into the time" if timed else f"after {', '.join(map(str, looks))} pairs"
     if data.investigation.session.always_valid:
-        declared = f"after each pair, {looks[-1]} at most"
-    errs = "all of them together err" if data.investigation.session.always_valid else "each errs"
+        declared = f"after each pair, at most {looks[-1]}"
+    errs = "together with an error" if data.investigation.session.always_valid else "each with an error"
     functions = all(arm.subject is Kind.FUNCTION for arm in data.investigation.arms.values())
     mock = "" if functions else f", mock {data.investigation.mock.seed}"
     rows = {
@@ -103,14 +103,15 @@ def provenance(data: ReportData, _: Mapping[str, str]) -> str:
         "Python": _known(origin, "python"),
         "versions": versions or UNKNOWN,
         "LiteLLM": _litellm(data),
-        "commit": _known(origin, "commit") + (", and changes beside it" if origin.get("dirty") else ""),
-        "went on with": "; ".join(_changed(change) for change in origin.get("later", [])),
+        "commit": _known(origin, "commit") + (", with uncommitted changes" if origin.get("dirty") else ""),
+        "resumed with": "; ".join(_changed(change) for change in origin.get("later", [])),
         "Prisma's engine": _known(origin, "engine") if data.litellm else "",
-        "looks": f"{declared}, {errs} at {alpha * 100:.2g} %: {confidence_level(alpha)} intervals",
+        "looks": f"{declared}, {errs} of {alpha * 100:.2g} %: {confidence_level(alpha)} intervals",
         "seeds": f"session {data.investigation.session.seed}{mock}",
     }
     shown = [[name, text(value)] for name, value in rows.items() if value]
-    return "\n\n".join(["## Provenance", table(("what", "which"), shown)])
+    folded = ["<details><summary>Machine, versions, commit</summary>", table(("what", "which"), shown), "</details>"]
+    return "\n\n".join(["## Provenance", *folded])
 
 
 def _litellm(data: ReportData) -> str:

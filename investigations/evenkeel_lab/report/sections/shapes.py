@@ -13,22 +13,21 @@ if TYPE_CHECKING:
 
 TITLES = {
     "lanes": "The accounts over time",
-    "shift": "The shift function",
+    "shift": "The difference at each quantile",
     "tail": "The tail",
-    "over_time": "Latency over the time of a run",
-    "order": "The runs in their order",
+    "over_time": "Latency during a run",
+    "order": "The runs in order",
 }
 ABOUT = {
-    "lanes": "A lane for each account, as the provider's own journal has it: below what it served in each second, "
-    "above the attempts that were in vain. Grey are the seconds in which the account has a fault. An account without "
-    "attempts is left alone by the router; single attempts after that are probes.",
-    "shift": "Where an arm differs: at zero it is as fast as the baseline, at the left for the quickest requests, at "
-    "the right for the slowest. Quantiles with too few requests beyond them in some run are left out.",
-    "tail": "The latency within which so large a share of requests was answered; each step to the right is a rarer "
-    "request. Of an arm that met several others, all runs are taken together, and medians of them are drawn.",
-    "over_time": "The darker a field, the more requests of a run fall into it. A level that climbs, or a hole, is no "
-    "steady state, and a mean over it means little.",
-    "order": "What drifts or jumps for all arms alike is the machine; pairs cancel it out.",
+    "lanes": "A lane for each account, from the provider's journal. Below the line: requests that it served in each "
+    "second. Above: failed attempts. Grey: the account has a fault. An account without attempts is in a cooldown; "
+    "single attempts after that are probes.",
+    "shift": "At zero, an arm is as fast as the baseline. The fastest requests are at the left, the slowest at the "
+    "right. Quantiles with too few requests beyond them are left out.",
+    "tail": "The latency within which a share of the requests was answered. Further right are rarer, slower requests.",
+    "over_time": "Darker fields have more requests. If the level climbs or has gaps, the proxy was not in a steady "
+    "state.",
+    "order": "Drift and jumps of all arms alike come from the machine. Pairs cancel them out.",
 }
 
 

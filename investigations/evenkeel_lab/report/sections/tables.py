@@ -28,11 +28,11 @@ def tables(data: ReportData, _: Mapping[str, str]) -> str:
     ]
     return "\n\n".join(
         [
-            "## All figures",
+            "## All metrics",
             paragraph(
-                "The margin is the smallest difference that matters; detectable is the smallest effect that this "
-                "number of pairs finds four times in five. The figure in bold decides; the others are a family, of "
-                "which only those differ that chance does not explain (Holm's correction)."
+                "The metric in bold decides. The others are judged together, with Holm's correction. The margin is the "
+                "smallest difference that matters. *Detectable* is the smallest effect that this number of pairs finds "
+                "four times in five."
             ),
             *(
                 part
@@ -51,7 +51,7 @@ def heading(comparison: Comparison) -> str:
 
 def metrics_table(comparison: Comparison, *, is_invalid: bool) -> str:
     """Return the table of a comparison, one row per metric."""
-    head = ("figure", comparison.baseline, comparison.candidate, *RIGHT, "verdict")
+    head = ("metric", comparison.baseline, comparison.candidate, *RIGHT, "verdict")
     rows = [
         [
             f"**{compared.metric.name}**" if compared.primary else compared.metric.name,

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 FIGURE = "waits"
 METHOD = (
-    "The first {most} requests of an extra run of each arm, which no metric and no verdict contains. The probe inside "
-    "the proxy records when functions of LiteLLM, Redis' client, the database's client and the provider's client are "
-    "called and return. Each moment counts once, for the innermost of them. It includes the time in which the function "
-    "could go on but other requests had the event loop."
+    "The first {most} requests of an extra run of each arm, which no metric contains. A probe in the proxy records "
+    "when functions of LiteLLM and of the clients of Redis, database and provider are called and return. Time counts "
+    "for the innermost function. It includes waiting for the event loop."
 )
-ANOTHER = "The traces were taken of another version of this investigation than its pairs."
+ANOTHER = "The traces were recorded with another version of this investigation than its pairs."
 SLOWEST = 10
 
 

@@ -23,17 +23,16 @@ def verdict(data: ReportData, pictures: Mapping[str, str]) -> str:
     title = text(data.investigation.title)
     parts = [f"# Invalid: {title}" if data.judgement.invalid else f"# {title}"]
     if data.judgement.invalid:
-        parts.append(
-            paragraph("**Nothing in this session is to be believed, whatever its verdicts say.** What invalidates it:")
-        )
+        parts.append(paragraph("**This session is invalid: do not use its results.** The reasons:"))
         parts.append(items([f"{text(why)}." for why in data.judgement.invalid]))
-    parts += [_study(data), _burst(data), paragraph(f"**{text(data.investigation.question)}**")]
+    parts += [paragraph(f"**{text(data.investigation.question)}**"), _burst(data)]
     if data.judgement.invalid:
-        parts.append(paragraph("What its figures would say:"))
+        parts.append(paragraph("Its metrics would say:"))
     results = [_result(data, comparison) for comparison in data.candidates]
     if not results and data.noise is not None:
         results = [_result(data, data.noise)]
-    parts += [items(results), _hypothesis(data), paragraph(_pairs_and_looks(data)), pictures.get("forest", "")]
+    parts += [items(results), pictures.get("forest", ""), _hypothesis(data), paragraph(_pairs_and_looks(data))]
+    parts.append(_study(data))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -43,8 +42,7 @@ def _study(data: ReportData) -> str:
     # The page of the study may not exist if the session is not committed.
     if not name or not data.committed:
         return ""
-    which = "which has the answer of all its chapters together"
-    return paragraph(f"`{chapter}`, a chapter of [{name}](../{name}.md), {which}.")
+    return paragraph(f"`{chapter}` is a chapter of the study [{name}](../{name}.md), which has the whole answer.")
 
 
 def _burst(data: ReportData) -> str:
@@ -55,7 +53,7 @@ def _burst(data: ReportData) -> str:
 def _result(data: ReportData, comparison: Comparison) -> str:
     compared = primary(comparison)
     about = data.investigation.arms.get(comparison.candidate)
-    what = f" ({text(about.about)})" if about else " (the baseline once more)"
+    what = f" ({text(about.about)})" if about else " (the baseline again)"
     head = f"**{comparison.candidate}**{what}:"
     if compared is None or compared.verdict is None:
         return f"{head} **{wording.NO_VERDICT}.** {_why_not(data, compared, comparison)}"
@@ -68,12 +66,12 @@ def _why_not(data: ReportData, compared: Compared | None, comparison: Comparison
     if compared is not None:
         return f"{wording.sentence(compared, comparison.baseline)} {wording.meaning(compared)}"
     if comparison.figures:
-        return f"Its {data.investigation.primary}, which decides, has no value in some runs."
-    return f"There are no valid pairs, of at least {LEAST_PAIRS}."
+        return f"{data.investigation.primary}, which decides, has no value in some runs."
+    return f"There are no valid pairs; at least {LEAST_PAIRS} are needed."
 
 
 def _hypothesis(data: ReportData) -> str:
-    return paragraph(f"Believed before it was measured: {text(data.investigation.hypothesis)}")
+    return paragraph(f"Expected before the measurement: {text(data.investigation.hypothesis)}")
 
 
 def _pairs_and_looks(data: ReportData) -> str:
@@ -85,16 +83,12 @@ def _pairs_and_looks(data: ReportData) -> str:
     unit = "boot" if data.investigation.session.pairs_per_boot else "pair"
     pairs = counted(most, unit) if least == most else f"{least} to {counted(most, unit)}"
     when = " or ".join(map(str, looks)) if len(looks) < 3 else f"{', '.join(map(str, looks[:-1]))} or {looks[-1]}"  # noqa: PLR2004
-    stops = (
-        f"It could be judged after {when} pairs, which was fixed beforehand"
-        if not data.investigation.session.seconds
-        else ""
-    )
+    stops = f"It was fixed beforehand to judge after {when} pairs" if not data.investigation.session.seconds else ""
     if data.investigation.session.always_valid:
-        stops = f"It could end after any pair, and after {looks[-1]} at the latest: its intervals are always valid"
+        stops = f"Its intervals are always valid, so it could end after any pair, at the latest after {looks[-1]}"
     intervals = f"{confidence_level(alpha)} intervals"
-    keeps = f"; {intervals} keep the chance of a false difference of each two at 5 % in all" if len(looks) > 1 else ""
+    keeps = f"; with {intervals}, the chance of a false difference is 5 % in all" if len(looks) > 1 else ""
     names = ", ".join(dict.fromkeys(caveat.name for caveat in data.caveats))
-    caveats = f" Caveats, each explained under [Limits](#limits): {names}." if names else ""
+    caveats = f" Caveats, explained under [Limits](#limits): {names}." if names else ""
     declared = f" {stops}{keeps}." if stops else f" {intervals}."
-    return f"What decides is {data.investigation.primary}, in {pairs} of runs for each two arms.{declared}{caveats}"
+    return f"The metric that decides is {data.investigation.primary}, in {pairs} of runs.{declared}{caveats}"
