@@ -38,3 +38,5 @@ class LeanSettings(SettingsModel):
     """Whether the name under which LiteLLM finds its Redis client is computed once, not for each batch of commands."""
     failed_imports: Switch = True
     """Whether imports of LiteLLM's logger for OpenTelemetry fail at once where that is not installed."""
+    long_texts: Switch = True
+    """Whether texts of errors are cut after 16 KiB before LiteLLM searches them for secrets."""

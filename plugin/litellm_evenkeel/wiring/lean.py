@@ -54,6 +54,7 @@ CHANGES = {
     ),
     "redis_client": Change("litellm_evenkeel.lean.redis_client", "compute_client_name_once", is_of_database=False),
     "failed_imports": Change("litellm_evenkeel.lean.failed_imports", "let_imports_fail_at_once", is_of_database=False),
+    "long_texts": Change("litellm_evenkeel.lean.long_texts", "cut_long_texts", is_of_database=False),
 }
 
 

@@ -12,6 +12,7 @@ import litellm
 import pytest
 from litellm._service_logger import ServiceLogging
 from litellm.caching import redis_batch, redis_cache
+from litellm.litellm_core_utils import secret_redaction
 from litellm.proxy import utils
 from litellm.proxy.auth import auth_checks, auth_utils
 from litellm.proxy.auth.route_checks import RouteChecks
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 OF_DEPLOYMENTS = (
     "deployments, rare_fields, cooldowns, clients, model_infos, team_settings, usage_headers, service_events, "
-    "redis_client, failed_imports"
+    "redis_client, failed_imports, long_texts"
 )
 WITH_PRICES = OF_DEPLOYMENTS.replace("clients, ", "clients, prices, ")
 OTEL = "litellm.integrations.otel.logger"
@@ -57,6 +58,7 @@ def start(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
     hook = ServiceLogging.async_service_success_hook
     monkeypatch.setattr(ServiceLogging, "async_service_success_hook", hook)
     monkeypatch.setitem(sys.modules, OTEL, ModuleType(OTEL))
+    monkeypatch.setattr(secret_redaction, "_SECRET_RE", secret_redaction._SECRET_RE)
     monkeypatch.delenv("DATABASE_URL", raising=False)
 
     def run(database: str = "postgres://h/d", **switches: bool) -> str:
