@@ -20,10 +20,13 @@ ALONE = $(shell grep -rl --include='test_*.py' 'pytest.mark.alone' $(wildcard */
 NOT_QUICK := $(addprefix --ignore=investigations/tests/,report notebook compat diagnosis bench plugin) \
   -k 'not machine and not multiple_comparisons and not lease_pending'
 
-.PHONY: help setup demo test test-quick test-slow test-all check check-style check-types check-imports check-docs check-reports check-wheel matrix bench chaos fuzz reports format lock clean
+LOCKED = $(shell grep -oE '^[A-Za-z0-9._-]+==' locks/plugin.txt | tr -d =)
+LICENCES := MIT;BSD;Apache;ISC;PSF;Python Software Foundation;CNRI-Python;MPL;Mozilla Public License
+
+.PHONY: help setup demo test test-quick test-slow test-all check check-style check-types check-imports check-docs check-reports check-wheel check-dependencies matrix bench chaos fuzz reports format lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "Durations are those of two cores, once everything is installed."
 
 setup: .venv/.ready ## build .venv with everything in it (1 minute)
@@ -63,7 +66,7 @@ test-slow: .venv/.ready ## tests that boot real proxies, of every supported Lite
 test-all: test test-slow ## both
 
 # The longest first, so that the others run beside it.
-check: check-reports check-style check-types check-imports check-docs check-wheel ## all of the following, two at once with -j2 (5 minutes)
+check: check-reports check-style check-types check-imports check-docs check-wheel check-dependencies ## all of the following, two at once with -j2 (5 minutes)
 
 check-style: .venv/.ready ## format and lint: ruff
 	@$(BIN)/ruff format --check --quiet . || { echo "hint: make format" >&2; exit 1; }
@@ -83,6 +86,11 @@ check-reports: .venv/.ready ## committed reports and notebooks are what their da
 
 check-wheel: .venv/.ready ## the wheel works where it is installed, with and without the lab (1 minute)
 	@.ci/wheel
+
+check-dependencies: .venv/.ready ## of what the plugin needs: known vulnerabilities, licences; writes dist/sbom.json (20 seconds)
+	@audit=$$($(BIN)/pip-audit --requirement locks/plugin.txt --no-deps --disable-pip --progress-spinner off 2>&1) || { echo "$$audit" >&2; exit 1; }
+	@$(BIN)/pip-licenses --python $(BIN)/python --packages $(LOCKED) --partial-match --allow-only="$(LICENCES)" >/dev/null
+	@mkdir -p dist && $(BIN)/cyclonedx-py requirements locks/plugin.txt --output-reproducible --output-file dist/sbom.json
 
 matrix: .venv/.ready ## the plugin with every LiteLLM version of the matrix; resumable, writes the README's table (minutes each)
 	@$(BIN)/evenkeel compat --run --write
