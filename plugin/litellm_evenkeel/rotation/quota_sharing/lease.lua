@@ -5,6 +5,11 @@ local now = tonumber(t[1]) + tonumber(t[2]) / 1000000
 local exchange = cjson.decode(ARGV[1])
 local function text(x) return string.format('%.17g', x) end
 
+local function server_id()
+  local info = redis.pcall('INFO', 'server')
+  return type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
+end
+
 local function rolls_in(parts, over, reach, width)
   local names, seconds = {}, 0
   for part in pairs(parts) do names[#names + 1] = part end
@@ -137,9 +142,17 @@ local function slots(key, held, queue, request, closed)
   return string.format('%.0f', granted) .. ' ' .. waiting
 end
 
-local function scope(key, request, closed, alive)
+local function scope(key, request, closed, alive, epoch)
   local flat = redis.call('HGETALL', key)
-  local parts, known, held, queue = {}, {}, {}, {}
+  local parts, known, held, queue, own_epoch = {}, {}, {}, {}, nil
+  for i = 1, #flat, 2 do
+    if flat[i] == 'e' then own_epoch = flat[i + 1] end
+  end
+  if own_epoch ~= epoch then
+    if own_epoch then redis.call('DEL', key) end
+    redis.call('HSET', key, 'e', epoch)
+    if own_epoch then flat = {} end
+  end
   for i = 1, #flat, 2 do
     local kind, name, rest = string.match(flat[i], '^(%a)|?([^|]*)|?(.*)$')
     local value = flat[i + 1]
@@ -177,19 +190,26 @@ local alive = math.max(redis.call('ZCARD', KEYS[2]), 1)
 local others = redis.call('ZCOUNT', KEYS[2], text(now - exchange.fresh_seconds), '+inf') - 1
 local epoch = redis.call('HGET', KEYS[1], 'epoch')
 local opens = tonumber(redis.call('HGET', KEYS[1], 'opens') or '0')
-if not epoch then
+local is_other_server = false
+if not epoch or exchange.rejoins or exchange.epoch == '' then
+  -- Another server, such as a replica that is the master now, may lack the last writes of this one.
+  local server, last = server_id(), redis.call('HGET', KEYS[1], 'server')
+  is_other_server = epoch and last and last ~= server
+  if last ~= server then redis.call('HSET', KEYS[1], 'server', server) end
+end
+if not epoch or is_other_server then
   epoch = exchange.new_epoch
   redis.call('HSET', KEYS[1], 'epoch', epoch)
 end
 local differs = exchange.epoch ~= '' and exchange.epoch ~= epoch
-if (differs or (exchange.rejoins and others <= 0)) and now >= opens then
+if (differs or is_other_server or (exchange.rejoins and others <= 0)) and now >= opens then
   opens = now + exchange.grace_period
   redis.call('HSET', KEYS[1], 'opens', text(opens))
 end
 local results = {text(now), epoch, text(opens), string.format('%.0f', alive)}
 if not differs then
   for i, request in ipairs(exchange.scopes) do
-    results[#results + 1] = scope(KEYS[i + 2], request, now < opens, alive)
+    results[#results + 1] = scope(KEYS[i + 2], request, now < opens, alive, epoch)
   end
 end
 return table.concat(results, ' ')

@@ -10,6 +10,7 @@ from litellm_evenkeel.rotation.model.limits import Unit
 from litellm_evenkeel.rotation.quota_sharing.held_leases import HeldLeases
 from litellm_evenkeel.rotation.quota_sharing.protocol import (
     IDLE_SECONDS,
+    IDLE_SHARE,
     LEASE_PARTS,
     PLENTY_IDLE_SECONDS,
     PLENTY_SHARE,
@@ -267,8 +268,7 @@ class LeasedWindow(QuotaWindow):
             self.on_mode_change(now)
         if now >= self._leases.next_expiry:
             self._return_expired(now)
-        if now >= max(self._used_at, self._granted_at) + self._idle_seconds:
-            self._return_expired(math.inf)
+        self._return_idle(now)
         needed, prefetch = (0.0, 0.0) if self._mode.is_local else self._demand(now, is_pulled=is_pulled)
         clock_offset, returned = self._context.clock_offset, self._leases.returned
         sends_returns = returned and (confirms or returned > PROMPT_RETURN_SHARE * self.limit.amount)
@@ -358,6 +358,8 @@ class LeasedWindow(QuotaWindow):
         recent_rate = self._spent / max(now - self._granted_at, MIN_RATE_SECONDS)
         rate = max(self.rate(now), recent_rate)
         target = max(rate * self._prefetch_seconds, self._last_amount, self._burst if needed else 0.0)
+        if not (needed or is_pulled) and now >= self._used_at + IDLE_SECONDS:
+            target = min(target, IDLE_SHARE * self.limit.amount)
         is_in_use = now < self._used_at + self._idle_seconds
         is_low = self._leases.unspent < REFILL_SHARE * target and is_in_use and now >= self._no_prefetch_until
         return needed, max(target - self._leases.unspent, 0.0) if needed or is_low or is_pulled else 0.0
@@ -367,9 +369,17 @@ class LeasedWindow(QuotaWindow):
         """Whether this is a rate limit, rather than a quota or money."""
         return self.limit.seconds <= MAX_RATE_LIMIT_SECONDS and self.limit.unit is not Unit.DOLLARS
 
+    def _return_idle(self, now: float) -> None:
+        """Return leases that have not been used lately, or most of them."""
+        last = max(self._used_at, self._granted_at)
+        if now >= last + self._idle_seconds:
+            self._return_expired(math.inf)
+        elif now >= last + IDLE_SECONDS:
+            self._leases.reduce_to(IDLE_SHARE * self.limit.amount)
+
     @property
     def _idle_seconds(self) -> float:
-        """Seconds without usage after which leases are returned."""
+        """Seconds without usage after which all leases are returned."""
         is_plenty = self._store_available >= PLENTY_SHARE * self.limit.amount
         return PLENTY_IDLE_SECONDS if is_plenty else IDLE_SECONDS
 
