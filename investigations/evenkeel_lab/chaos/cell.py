@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.chaos.faults import STRUCK
 from evenkeel_lab.chaos.rig import COOLDOWN_SECONDS
 from evenkeel_lab.chaos.traffic import OK, Request, due_times, send_all
-from evenkeel_lab.chaos.watch import Watch, pick_p99, scrape
+from evenkeel_lab.chaos.watch import Watch, picks, scrape
 from evenkeel_lab.runner.results.chaos_results import Cell, ProxyResult
 from evenkeel_lab.stack.http_client import client
 
@@ -61,7 +61,7 @@ async def run_cell(rig: Rig, fault: Fault, seed: int) -> Cell:
         metric_after=watch.sighting.metric_after,
         log_after=watch.sighting.log_after,
         log_lines=watch.sighting.log_lines,
-        pick_p99=pick_p99(calm, await scrape(rig.plugin)),
+        picks=picks(calm, await scrape(rig.plugin)),
         lost_records=await _lost(rig.plugin, recorded + served),
     )
 

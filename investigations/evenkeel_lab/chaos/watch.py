@@ -14,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from evenkeel_lab.stack.http_client import client
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from evenkeel_lab.chaos.faults import Fault
@@ -97,14 +96,11 @@ def changed(before: Samples, after: Samples, metric: str) -> bool:
     return any(before.get(key) != value for key, value in after.items() if key[0] == metric)
 
 
-def pick_p99(before: Samples, after: Samples) -> float | None:
-    """Return an upper bound of the p99 of the time to pick an account, in seconds; `None` without picks."""
-    grown: Mapping[float, float] = {
-        float(dict(labels)["le"]): value - before.get((name, labels), 0.0)
-        for (name, labels), value in after.items()
-        if name == PICKS
-    }
-    total = max(grown.values(), default=0.0)
-    if not total:
-        return None
-    return min(bound for bound, count in grown.items() if count >= 0.99 * total)
+def picks(before: Samples, after: Samples) -> dict[str, float]:
+    """Return the histogram of the time to pick an account: how many picks took at most so many seconds."""
+    grown: dict[str, float] = {}
+    for (name, labels), value in after.items():
+        if name == PICKS:
+            bound = dict(labels)["le"]
+            grown[bound] = grown.get(bound, 0.0) + value - before.get((name, labels), 0.0)
+    return grown

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.formatting import counted
 from evenkeel_lab.report.markdown import paragraph, table, text
+from evenkeel_lab.runner.results.chaos_results import pick_p99
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,13 +41,13 @@ def reliability_page(matrix: Matrix) -> str:
     """Return the markdown of the page."""
     broken = [cell for cell in matrix.cells if cell.broken_promises]
     kept, cells = len(matrix.cells) - len(broken), counted(len(matrix.cells), "cell")
-    picks = [cell.pick_p99 for cell in matrix.cells if cell.pick_p99 is not None]
-    slowest = f"99 % of the picks of an account take at most {max(picks) * 1000:.3g} ms in each cell." if picks else ""
+    slowest = pick_p99(matrix.cells)
+    picks = "" if slowest is None else f"99 % of all picks of an account take at most {slowest * 1000:.3g} ms."
     return (
         "\n\n".join(
             [
                 "# What happens when parts fail",
-                paragraph(f"**{kept} of {cells} keep all promises.** {slowest} {_calm(matrix)}"),
+                paragraph(f"**{kept} of {cells} keep all promises.** {picks} {_calm(matrix)}"),
                 paragraph(ABOUT.format(matrix)),
                 table(HEAD, [_row(cell) for cell in matrix.cells], set(HEAD[1:-1])),
                 paragraph(COLUMNS),

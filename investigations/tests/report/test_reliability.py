@@ -18,7 +18,7 @@ def cell(fault: str, served: int, lost: int = 0) -> Cell:
         metric_after=0.25,
         log_after=None,
         log_lines=0,
-        pick_p99=0.0005,
+        picks={"0.0005": 600, "0.001": 600},
         lost_records=lost,
     )
 

@@ -12,6 +12,7 @@ from evenkeel_lab.runner.results.chaos_results import (
     Matrix,
     ProxyResult,
     Sweep,
+    pick_p99,
     read_matrix,
     read_result,
     result_path,
@@ -34,7 +35,7 @@ CELL = Cell(
     metric_after=0.4,
     log_after=0.2,
     log_lines=1,
-    pick_p99=0.001,
+    picks={"0.001": 100, "+Inf": 100},
     lost_records=0,
 )
 
@@ -46,8 +47,6 @@ CELL = Cell(
         ({"plugin": STOCK, "stock": PLUGIN}, ["served"]),
         ({"plugin": PLUGIN.model_copy(update={"recovered_after": 5.1})}, ["recovery"]),
         ({"lost_records": 1}, ["records"]),
-        ({"pick_p99": 0.0025}, ["pick"]),
-        ({"pick_p99": None}, []),
         ({"metric_after": None}, ["visible"]),
         ({"log_after": 3.0}, ["visible"]),
         ({"metric": "", "metric_after": None}, []),
@@ -88,3 +87,18 @@ def test_the_committed_summary_is_read_as_it_was_written(tmp_path: Path) -> None
     path.write_text("{")
     with pytest.raises(WrongUse):
         read_matrix(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("counts", "p99"),
+    [
+        ({"0.001": 1000, "0.0025": 1000, "+Inf": 1000}, 0.001),
+        ({"0.001": 980, "0.0025": 999, "+Inf": 1000}, 0.0025),
+        ({"0.001": 500, "0.0025": 500, "+Inf": 1000}, float("inf")),
+        ({"0.001": 999, "+Inf": 999}, None),
+        ({}, None),
+    ],
+)
+def test_the_p99_of_picks_is_the_bound_of_its_bucket(counts: dict[str, float], p99: float | None) -> None:
+    halves = [{bound: count / 2 for bound, count in counts.items()}] * 2
+    assert pick_p99([CELL.model_copy(update={"picks": picks}) for picks in halves]) == p99

@@ -41,8 +41,8 @@ class SharingCounts:
 ROUND_TRIP_SECONDS = 0.05
 # Leases of a limit that was not used for this long are returned.
 IDLE_SECONDS = 1.0
-# If this share of the limit is left, a small part of them is kept and renewed for longer: the next request need not wait
-# for a lease, and what other workers can use hardly changes.
+# If this share of the limit is left, a small part of them is kept and renewed for longer: the next request need not
+# wait for a lease, and what other workers can use hardly changes.
 PLENTY_SHARE, PLENTY_IDLE_SECONDS, IDLE_SHARE = 0.5, 30.0, 0.01
 
 
