@@ -97,7 +97,7 @@ def changed(before: Samples, after: Samples, metric: str) -> bool:
 
 
 def picks(before: Samples, after: Samples) -> dict[str, float]:
-    """Return the histogram of the time to pick an account: how many picks took at most so many seconds."""
+    """Return the histogram of the time to pick an account: the number of picks up to each bound in seconds."""
     grown: dict[str, float] = {}
     for (name, labels), value in after.items():
         if name == PICKS:

@@ -59,7 +59,7 @@ class Cell(BaseModel):
     log_lines: int
     """Lines of the log with these words."""
     picks: dict[str, float]
-    """How many picks of an account took at most so many seconds, the bound of a bucket."""
+    """Histogram of the time to pick an account: the number of picks up to each bound in seconds."""
     lost_records: int
     """Served requests without a record in the journal."""
 
