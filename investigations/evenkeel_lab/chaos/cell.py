@@ -31,7 +31,7 @@ async def run_cell(rig: Rig, fault: Fault, seed: int) -> Cell:
     total = BEFORE_SECONDS + DURING_SECONDS + AFTER_SECONDS
     due = due_times(RATE, total, seed)
     recorded = _records(rig.plugin)
-    watch = Watch(rig.plugin, fault)
+    watch = Watch(rig.plugin, fault, rig.logged)
     await watch.begin()
     calm = await scrape(rig.plugin)
     start = time.monotonic()
@@ -55,7 +55,7 @@ async def run_cell(rig: Rig, fault: Fault, seed: int) -> Cell:
         fault=fault.name,
         about=fault.about,
         metric=fault.metric,
-        log=fault.log,
+        log=fault.log if watch.is_log_due else "",
         plugin=_proxy_result(plugin, at - start, ended),
         stock=_proxy_result(stock, at - start, ended),
         metric_after=watch.sighting.metric_after,

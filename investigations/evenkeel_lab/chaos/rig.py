@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -76,6 +76,8 @@ class Rig:
     """The disk of both proxies' files; `None` if it cannot be filled without harm to others."""
     clock: Path
     """The clocks of both proxies are an hour ahead while this file exists."""
+    logged: dict[str, float] = field(default_factory=dict)
+    """When words of a fault were last seen in the plugin's log, by the monotonic clock."""
 
     @property
     def plugin(self) -> Subject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import time
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.1
 SCRAPE_SECONDS = 3.0
+LOG_INTERVAL_SECONDS = 60.0
 PICKS = "evenkeel_rotation_pick_seconds_bucket"
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -42,12 +44,16 @@ class Watch:
 
     subject: Subject
     fault: Fault
+    logged: dict[str, float]
+    """When words of a fault were last seen in the log."""
     sighting: Sighting = field(default_factory=Sighting)
 
     async def begin(self) -> None:
         """Note how everything is before the fault."""
         self._before = await scrape(self.subject)
         self._offset = self._log.stat().st_size
+        # The plugin logs a cause once a minute.
+        self.is_log_due = time.monotonic() - self.logged.get(self.fault.log, -math.inf) > LOG_INTERVAL_SECONDS
 
     async def run(self, struck: float) -> None:
         """Poll until cancelled, `struck` being the beginning of the fault by the monotonic clock."""
@@ -72,8 +78,10 @@ class Watch:
             lines.seek(self._offset)
             text = lines.read().decode(errors="replace")
         self.sighting.log_lines = len(re.findall(re.escape(self.fault.log), text))
-        if self.sighting.log_lines and self.sighting.log_after is None:
-            self.sighting.log_after = time.monotonic() - struck
+        if self.sighting.log_lines:
+            self.logged[self.fault.log] = time.monotonic()
+            if self.sighting.log_after is None:
+                self.sighting.log_after = time.monotonic() - struck
 
 
 async def scrape(subject: Subject) -> Samples:

@@ -52,7 +52,7 @@ class Cell(BaseModel):
     metric: str
     """Metric of the plugin that has to show the fault; empty if the plugin is not concerned."""
     log: str
-    """Words that the plugin has to log; empty if it need not log."""
+    """Words that the plugin has to log; empty if it need not log, for instance because it did in the last minute."""
     metric_after: float | None
     """Seconds until the metric changed; `None` if it did not."""
     log_after: float | None
