@@ -76,3 +76,33 @@ def test_changes_as_json(config: Path, capsys: pytest.CaptureFixture[str]) -> No
     document = json.loads(out)
     assert document["written"] is False
     assert any("rotation" in change["what"] for change in document["changes"])
+
+
+def test_a_link_stays_a_link(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    link = config.with_name("link.yaml")
+    link.symlink_to(config)
+    assert run(capsys, "--config", str(link), "--write")[0] == 0
+    assert link.is_symlink()
+    assert b"litellm_evenkeel" in config.read_bytes()
+    assert run(capsys, "--config", str(link), "--undo")[0] == 0
+    assert config.read_bytes() == TEXT.encode()
+
+
+def test_a_second_write_can_be_undone_too(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "--config", str(config), "--write")
+    more = config.read_text() + "x: 1\n"
+    config.write_text(more.replace("litellm_evenkeel.proxy.journal", "mine"))
+    before = config.read_bytes()
+    assert run(capsys, "--config", str(config), "--write")[0] == 0
+    assert run(capsys, "--config", str(config), "--undo")[0] == 0
+    assert config.read_bytes() == before
+
+
+def test_an_included_section_that_would_win_is_an_error(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config.with_name("more.yaml").write_text("litellm_settings: {drop_params: true}\n")
+    config.write_text(f"include: [more.yaml]\n{TEXT}")
+    code, _, error = run(capsys, "--config", str(config), "--write")
+    assert code == 2
+    assert "more.yaml has litellm_settings, which LiteLLM takes instead of those in proxy.yaml" in " ".join(
+        error.split()
+    )

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
+import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+import yaml
 from rich.text import Text
 
 from evenkeel_lab.atomic_files import replace_text
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.config_edit.proxy_changes import Change, changed
 from evenkeel_lab.errors import WrongUse
+from litellm_evenkeel.settings import SECTION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 BACKUP = ".before-evenkeel"
+REPLACED = ("litellm_settings", "router_settings", SECTION)
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -36,24 +45,54 @@ def init(config: Path, *, write: bool, undo: bool, as_json: bool) -> None:
     """
     if write and undo:
         raise click.UsageError("--write and --undo do not go together.")
+    # A link stays a link.
+    config = config.resolve()
     if undo:
         restore(config)
         click.echo(f"{config} is as it was before.", err=as_json)
         return
     before = read(config)
+    require_no_included_sections(config, before)
     after, changes = changed(before)
     if write and changes:
-        backup = config.with_name(config.name + BACKUP)
-        if not backup.exists():
-            shutil.copy2(config, backup)
-        replace_text(config, after)
-        # The file may contain keys, so it must not become readable for others.
+        # --undo returns to what the file was before the last --write.
+        backup = shutil.copy2(config, config.with_name(config.name + BACKUP))
+        with created_for_owner_only():
+            replace_text(config, after)
         shutil.copymode(backup, config)
     if as_json:
         rows = [{"what": change.what, "why": change.why} for change in changes]
         click.echo(json.dumps({"changes": rows, "written": write and bool(changes), "after": after}))
         return
     show_changes(config, before, after, changes, written=write)
+
+
+@contextlib.contextmanager
+def created_for_owner_only() -> Iterator[None]:
+    """Make new files unreadable for others: a configuration may contain keys."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def require_no_included_sections(config: Path, text: str) -> None:
+    """Raise WrongUse if an included file has a section that would replace one of this file."""
+    try:
+        values = yaml.safe_load(text)
+        entries = values.get("include") or [] if isinstance(values, dict) else []
+        for entry in entries if isinstance(entries, list) else [entries]:
+            included = yaml.safe_load((config.parent / str(entry)).read_text(encoding="utf-8"))
+            sections = [name for name in REPLACED if isinstance(included, dict) and name in included]
+            if sections:
+                raise WrongUse(
+                    f"{entry} has {' and '.join(sections)}, which LiteLLM takes instead of those in {config.name}.",
+                    hint=f"Move them to {config.name}, or add the plugin by hand: see docs/rotation.md.",
+                )
+    except (OSError, ValueError, yaml.YAMLError):
+        # `changed` and LiteLLM say what is wrong with such a file.
+        return
 
 
 def show_changes(config: Path, before: str, after: str, changes: list[Change], *, written: bool) -> None:

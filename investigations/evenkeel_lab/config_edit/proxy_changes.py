@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 import yaml
@@ -29,6 +31,7 @@ SECTION_TEXT = """\
 SHARED = "  rotation: {shared: {redis_url: litellm}}   # workers and replicas share limits through LiteLLM's Redis\n"
 COMMON_WORDS = ("api", "key", "token", "secret", "os", "environ")
 MAX_RETRIES = 10
+PLUGIN = (ROTATION, PROMETHEUS, JOURNAL)
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,56 @@ class Change:
 def changed(text: str) -> tuple[str, list[Change]]:
     """Return a proxy's YAML with the plugin, and what has changed. Raise WrongUse if the YAML cannot be changed."""
     document = _document(text)
-    changes = [
-        *_accounts(document),
-        *_retries(document),
-        *_callbacks(document),
-        *_section(document),
-    ]
+    before = document.values
+    try:
+        changes = [*_accounts(document), *_retries(document), *_callbacks(document), *_section(document)]
+        # Whatever the YAML looks like: nothing but the plugin is added, and there is nothing left to add.
+        again = _document(document.text)
+        left = [*_accounts(again), *_retries(again), *_callbacks(again), *_section(again)]
+        is_right = (
+            not left
+            and _without_plugin(document.values) == _without_plugin(before)
+            and _has_a_name_for_each_account(before, document.values)
+        )
+    except (yaml.YAMLError, ValueError, AttributeError, AssertionError, TypeError):
+        # The texts of these errors may quote the file, which may contain keys.
+        is_right = False
+    if not is_right:
+        raise WrongUse(
+            "This YAML is written in a way that this command cannot change: with anchors, merged or repeated keys, or "
+            "sections of an unusual type.",
+            hint="Add the callbacks and the accounts by hand: see docs/rotation.md.",
+        )
     return document.text, changes
+
+
+def _has_a_name_for_each_account(before: Any, after: Any) -> bool:
+    """Return whether no two accounts got the same name, as they would if they shared a mapping by an anchor."""
+    accounts: dict[str, set[Account]] = {}
+    for (_, old), (_, new) in zip(_deployments(before), _deployments(after), strict=True):
+        info = old.get("model_info") or {}
+        name = (new.get("model_info") or {}).get("account")
+        if name and not info.get("account"):
+            accounts.setdefault(name, set()).add(Account.from_deployment(old["litellm_params"], info))
+    return all(len(of_name) == 1 for of_name in accounts.values())
+
+
+def _without_plugin(values: Any) -> Any:
+    """Return a configuration without all that this command adds or replaces."""
+    own = deepcopy(values)
+    own.pop(SECTION, None)
+    for _, deployment in _deployments(own):
+        info = deployment.get("model_info") or {}
+        info.pop("account", None)
+        cast("dict[str, Any]", deployment)["model_info"] = info
+    router = own.get("router_settings") or {}
+    router.pop("num_retries", None)
+    litellm = own.get("litellm_settings") or {}
+    for name in LISTS:
+        value = litellm.get(name) or []
+        loaded = value if isinstance(value, list) else [value]
+        litellm[name] = [item for item in loaded if item not in (*PLUGIN, STOCK_PROMETHEUS)]
+    return {**own, "router_settings": router, "litellm_settings": litellm}
 
 
 def _document(text: str) -> YamlText:
@@ -85,7 +131,7 @@ def _accounts(document: YamlText) -> Iterator[Change]:
         if name is None:
             name = _unused(_account_name(params), set(names.values()))
             names[account] = name
-        document.set(("model_list", index, "model_info", "account"), name)
+        document.set(("model_list", index, "model_info", "account"), _scalar(name))
         added.append(name)
     if added:
         yield Change(f"accounts are named: {', '.join(dict.fromkeys(added))}", "so that you recognise them")
@@ -103,6 +149,11 @@ def _account_name(params: Mapping[str, Any]) -> str:
         return host.replace(".", "-")
     provider = str(params.get("model") or "").partition("/")[0]
     return re.sub(r"[^a-z0-9]+", "-", provider.lower()).strip("-") or "account"
+
+
+def _scalar(name: str) -> str:
+    """Return a name as YAML, quoted if it would be a number, a truth value or null otherwise."""
+    return name if yaml.safe_load(name) == name else json.dumps(name)
 
 
 def _unused(name: str, used: set[str]) -> str:
@@ -129,6 +180,13 @@ def _retries(document: YamlText) -> Iterator[Change]:
 
 def _callbacks(document: YamlText) -> Iterator[Change]:
     """Load the plugin's callbacks, its Prometheus callback in place of LiteLLM's."""
+    settings = document.values.get("litellm_settings") or {}
+    lists = [name for name in LISTS if STOCK_PROMETHEUS in (settings.get(name) or ())]
+    if len(lists) > 1:
+        raise WrongUse(
+            f"{STOCK_PROMETHEUS!r} is in {' and '.join(lists)}.",
+            hint="Leave it in `callbacks` only; it counts all there.",
+        )
     replaced = False
     for name in LISTS:
         value = (document.values.get("litellm_settings") or {}).get(name)
@@ -142,7 +200,7 @@ def _callbacks(document: YamlText) -> Iterator[Change]:
     if replaced:
         yield Change(f"{PROMETHEUS} replaces {STOCK_PROMETHEUS!r}", "it exports the same series")
     loaded = str(document.values.get("litellm_settings"))
-    missing = [name for name in (ROTATION, PROMETHEUS, JOURNAL) if name not in loaded]
+    missing = [name for name in PLUGIN if name not in loaded]
     for name in missing:
         document.append(("litellm_settings", "callbacks"), name)
     if missing:

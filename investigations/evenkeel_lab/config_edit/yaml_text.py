@@ -30,7 +30,7 @@ class YamlText:
     def set(self, path: tuple[str | int, ...], value: str) -> None:
         """Write `value`, a piece of YAML on one line, at a path. Missing mappings are created."""
         node = self._node(path)
-        if isinstance(node, ScalarNode) and not _is_empty(node):
+        if isinstance(node, ScalarNode) and _has_text(node):
             self._replace(node.start_mark.index, node.end_mark.index, value)
             return
         *parents, key = path
@@ -49,8 +49,8 @@ class YamlText:
             line = " " * node.start_mark.column + f"- {item}\n"
             self._insert_line(_last_line(node, self.text) + 1, line)
         elif isinstance(node, SequenceNode):
-            separator = ", " if node.value else ""
-            self._replace(node.end_mark.index - 1, node.end_mark.index - 1, f"{separator}{item}")
+            last = node.value[-1].end_mark.index if node.value else node.end_mark.index - 1
+            self._replace(last, last, f", {item}" if node.value else item)
         else:
             single = self.text[node.start_mark.index : node.end_mark.index]
             self._replace(node.start_mark.index, node.end_mark.index, f"[{single}, {item}]")
@@ -88,7 +88,7 @@ class YamlText:
         if node is None:
             self._add(tuple(parents), f"{key}: {{}}")
         else:
-            self._replace(node.start_mark.index, node.end_mark.index, " {}" if _is_empty(node) else "{}")
+            self._replace(node.start_mark.index, node.end_mark.index, "{}" if _has_text(node) else " {}")
 
     def _add(self, path: tuple[str | int, ...], pair: str) -> None:
         """Add a pair to the mapping at a path."""
@@ -127,7 +127,12 @@ def _child(node: Node | None, key: str | int) -> Node | None:
 
 
 def _is_empty(node: Node) -> bool:
-    return isinstance(node, ScalarNode) and node.start_mark.index == node.end_mark.index
+    """Return whether a node is null, in any spelling, or an empty text."""
+    return isinstance(node, ScalarNode) and (not node.value or node.tag == "tag:yaml.org,2002:null")
+
+
+def _has_text(node: Node) -> bool:
+    return bool(node.start_mark.index < node.end_mark.index)
 
 
 def _last_line(node: Any, text: str) -> int:

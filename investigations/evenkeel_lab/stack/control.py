@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.errors import LabError, RigFailure, WrongUse
 from evenkeel_lab.stack.folders import server_uid, temporary_parent
-from evenkeel_lab.stack.parts import Parts
+from evenkeel_lab.stack.parts import READY_SECONDS, Parts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from pathlib import Path
 
 SOCKET = "control.sock"
+# A proxy that is restarted may take minutes.
+ANSWER_SECONDS = READY_SECONDS + 60.0
 ACTIONS: Mapping[str, Callable[[Parts, str], Awaitable[None] | None]] = {
     "kill": Parts.kill,
     "stop": Parts.stop,
@@ -31,9 +34,9 @@ async def controlled(parts: Parts, folder: Path) -> AsyncIterator[None]:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):
-            answer = await _carry_out(parts, await reader.readline())
-            writer.write(json.dumps(answer).encode() + b"\n")
-            await writer.drain()
+            if line := await reader.readline():
+                writer.write(json.dumps(await _carry_out(parts, line)).encode() + b"\n")
+                await writer.drain()
         writer.close()
 
     path = folder / SOCKET
@@ -64,8 +67,13 @@ async def send(folder: Path, action: str, part: str) -> list[dict[str, Any]]:
     except OSError:
         raise RigFailure(f"The stack in {folder} does not answer.", hint="Has it ended?") from None
     writer.write(json.dumps({"action": action, "part": part}).encode() + b"\n")
-    line = await reader.readline()
-    writer.close()
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            line = await reader.readline()
+    except TimeoutError:
+        raise RigFailure(f"The stack in {folder} does not answer.", hint="Is its process stopped?") from None
+    finally:
+        writer.close()
     if not line:
         raise RigFailure(f"The stack in {folder} ended meanwhile.", hint="Start another one: evenkeel up --survive")
     answer = json.loads(line)
@@ -76,9 +84,20 @@ async def send(folder: Path, action: str, part: str) -> list[dict[str, Any]]:
 
 def running_stack() -> Path:
     """Return the folder of the one stack that can be controlled. Raise WrongUse if there is none, or several."""
-    folders = sorted(path.parent for path in temporary_parent(server_uid()).glob(f"evenkeel-*/{SOCKET}"))
+    sockets = sorted(temporary_parent(server_uid()).glob(f"evenkeel-*/{SOCKET}"))
+    # A stack that was killed leaves its socket behind.
+    folders = [path.parent for path in sockets if _is_open(path)]
     if not folders:
         raise WrongUse("No stack runs whose parts may fail.", hint="Start one: evenkeel up --survive")
     if len(folders) > 1:
         raise WrongUse(f"{len(folders)} stacks run: {', '.join(map(str, folders))}.", hint="Name one: --stack FOLDER")
     return folders[0]
+
+
+def _is_open(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(path))
+        except OSError:
+            return False
+    return True

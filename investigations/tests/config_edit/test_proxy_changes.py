@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenkeel_lab.config_edit.proxy_changes import changed
+from evenkeel_lab.config_edit.proxy_changes import PLUGIN, changed
 from evenkeel_lab.errors import WrongUse
 from litellm_evenkeel.settings import settings
 
@@ -111,3 +111,44 @@ def test_samples_of_litellm_keep_everything_that_they_have(path: Path) -> None:
     for was, is_now in zip(old["model_list"], new["model_list"], strict=True):
         assert was.items() <= {**is_now, "model_info": was.get("model_info")}.items() or not was.get("model_info")
     assert "litellm_evenkeel.proxy.rotation" in new["litellm_settings"]["callbacks"]
+
+
+@pytest.mark.parametrize(
+    "callbacks",
+    ["callbacks: [foo, bar,]", "callbacks:", "callbacks: null", "callbacks: ~", "callbacks: ''", "callbacks: foo"],
+)
+def test_callbacks_are_added_however_the_list_is_written(callbacks: str) -> None:
+    before = (yaml.safe_load(f"{callbacks}\n")["callbacks"] or []) if "foo" in callbacks else []
+    own = [before] if isinstance(before, str) else before
+    after = yaml.safe_load(changed(f"litellm_settings:\n  {callbacks}\n")[0])
+    assert after["litellm_settings"]["callbacks"] == [*own, *PLUGIN]
+
+
+@pytest.mark.parametrize("variable", ["KEY_2", "NO", "KEY_NULL", "ON"])
+def test_the_name_of_an_account_is_a_text(variable: str) -> None:
+    text = f"model_list:\n  - litellm_params: {{model: openai/a, api_key: os.environ/{variable}}}\n"
+    (deployment,) = yaml.safe_load(changed(text)[0])["model_list"]
+    assert isinstance(deployment["model_info"]["account"], str)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Two deployments share a mapping, so both would have the account that is written into it.
+        """\
+model_list:
+  - {model_name: a, litellm_params: {model: openai/x, api_key: os.environ/K1}, model_info: &i {mode: chat}}
+  - {model_name: a, litellm_params: {model: openai/x, api_key: os.environ/K2}, model_info: *i}
+""",
+        "litellm_settings: {callbacks: [a]}\nlitellm_settings: {callbacks: [b]}\n",
+        "base: &b {callbacks: [foo]}\nlitellm_settings:\n  <<: *b\n",
+        "{model_list: []}\n",
+        "model_list: []\n...\n",
+        "litellm_settings: foo\n",
+        "router_settings: [a]\n",
+        "litellm_settings: {callbacks: [prometheus], success_callback: [prometheus]}\n",
+    ],
+)
+def test_unusual_yaml_is_refused_rather_than_changed_wrongly(text: str) -> None:
+    with pytest.raises(WrongUse):
+        changed(text)

@@ -103,8 +103,10 @@ def _parameters(request: Request) -> dict[str, Any]:
 async def _parameters_with_body(request: Request) -> dict[str, Any]:
     if request.method != "POST":
         return _parameters(request)
-    raw = await request.body()
     try:
+        # A chunked body has no stated length, and is refused once it has been read.
+        is_small = int(request.headers.get("content-length") or 0) <= MAX_BODY_BYTES
+        raw = await request.body() if is_small else b"-"
         parameters = json.loads(raw or b"{}") if len(raw) <= MAX_BODY_BYTES else None
     except (ValueError, RecursionError):
         parameters = None

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 # Texts of up to this length are not cut.
 MAX_CHARACTERS = 16 * 1024
-# The part of a longer text that is kept. What follows is searched as well, so that no secret is cut in two.
+# The part of a longer text that is kept. The same length again is searched, so that no secret of up to that length is
+# cut in two.
 KEPT_CHARACTERS = MAX_CHARACTERS // 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from litellm_evenkeel.errors import SettingsError
 
@@ -98,16 +98,16 @@ def sentinel_url(
 
 
 def _cluster(url: str) -> RedisAddress:
-    parts = urlsplit(url)
+    parts = _split(url)
     if parts.path.strip("/") not in {"", "0"} or parts.query:
         raise ValueError(url)
     return RedisAddress(Topology.CLUSTER, nodes=_nodes(parts.netloc, REDIS_PORT), options=_options(url))
 
 
 def _sentinel(url: str) -> RedisAddress:
-    parts = urlsplit(url)
+    parts = _split(url)
     service, _, db = parts.path.strip("/").partition("/")
-    if not service:
+    if not service or not (db or "0").isdigit():
         raise ValueError(url)
     options = _options(url)
     own = dict(parse_qsl(parts.query, strict_parsing=True)) if parts.query else {}
@@ -125,11 +125,19 @@ def _sentinel(url: str) -> RedisAddress:
     )
 
 
+def _split(url: str) -> SplitResult:
+    """Split an address. Raise ValueError if a character of the password is not encoded."""
+    parts = urlsplit(url)
+    if parts.fragment or url.count("@") != parts.netloc.count("@") or parts.netloc.count("@") > 1:
+        raise ValueError(url)
+    return parts
+
+
 def _nodes(netloc: str, default_port: int) -> tuple[Node, ...]:
     # Each node is read as an address of its own, which also handles IPv6.
     hosts = netloc.rpartition("@")[2].split(",")
     parts = [urlsplit(f"//{host}") for host in hosts]
-    if not all(part.hostname for part in parts):
+    if not all(part.hostname and part.port != 0 for part in parts):
         raise ValueError(netloc)
     return tuple((str(part.hostname), part.port or default_port) for part in parts)
 

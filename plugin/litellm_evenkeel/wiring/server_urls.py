@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.support.redis_address import REDIS_PORT, Node, cluster_url, sentinel_url
+from litellm_evenkeel.support.redis_address import REDIS_PORT, Node, cluster_url, require_valid_address, sentinel_url
 
 REDIS_SOURCES = (
     "router_settings, litellm_settings.cache_params, REDIS_URL, REDIS_HOST, REDIS_CLUSTER_NODES and "
@@ -16,6 +16,7 @@ REDIS_SOURCES = (
 )
 # LiteLLM's names for the same: of its variables, and of its settings.
 CLUSTER_NODES, SENTINEL_NODES = ("startup_nodes", "cluster_nodes"), ("sentinel_nodes",)
+TARGETS = ("url", "host", "port", *CLUSTER_NODES, *SENTINEL_NODES)
 
 
 def redis(config: Mapping[str, Any], environ: Mapping[str, str], path: str) -> str:
@@ -23,8 +24,10 @@ def redis(config: Mapping[str, Any], environ: Mapping[str, str], path: str) -> s
     router, litellm = _section(config, "router_settings"), _section(config, "litellm_settings")
     cache = _section(litellm, "cache_params")
     env = {name.removeprefix("REDIS_").lower(): value for name, value in environ.items() if name.startswith("REDIS_")}
-    for source in (_without_prefix(router), _without_prefix(cache), env):
-        if url := _redis_url(source, path):
+    of_router = _without_prefix({name: value for name, value in router.items() if name.startswith("redis_")})
+    for source in filter(None, (of_router, _without_prefix(cache), env)):
+        if url := _redis_url(_with_variables(source, env), path):
+            require_valid_address(url, path)
             return url
     raise SettingsError(
         f"{path}: LiteLLM uses no Redis: {REDIS_SOURCES} name none. Hint: write an address such as redis://host."
@@ -51,6 +54,12 @@ def _without_prefix(section: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix("redis_"): value for name, value in section.items() if value}
 
 
+def _with_variables(source: Mapping[str, Any], env: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return what LiteLLM reads from settings and variables together: settings come first."""
+    names_server = any(source.get(name) for name in TARGETS)
+    return {**{name: value for name, value in env.items() if not (names_server and name in TARGETS)}, **source}
+
+
 def _redis_url(source: Mapping[str, Any], path: str) -> str | None:
     """Return the address in one source of LiteLLM's. As for LiteLLM, a cluster comes before Sentinels and servers."""
     ssl = str(source.get("ssl", "")).lower() == "true"
@@ -63,7 +72,7 @@ def _redis_url(source: Mapping[str, Any], path: str) -> str | None:
             str(source["service_name"]),
             username=user,
             password=password,
-            db=int(source.get("db") or 0),
+            db=_number(source, "db", path),
             ssl=ssl,
             sentinel_password=str(source.get("sentinel_password") or ""),
         )
@@ -78,13 +87,21 @@ def _redis_url(source: Mapping[str, Any], path: str) -> str | None:
 
 def _nodes(source: Mapping[str, Any], names: tuple[str, ...], path: str) -> list[Node]:
     """Return nodes, which are `{"host": ..., "port": ...}` or `[host, port]` in a list or its JSON."""
-    nodes = next((source[name] for name in names if source.get(name)), ())
+    name = next((name for name in names if source.get(name)), names[0])
+    nodes = source.get(name) or ()
     try:
         parsed = json.loads(nodes) if isinstance(nodes, str) else nodes
         pairs = [(node["host"], node["port"]) if isinstance(node, Mapping) else node for node in parsed]
         return [(str(host), int(port)) for host, port in pairs]
     except (ValueError, TypeError, KeyError):
         raise SettingsError(
-            f"{path}: LiteLLM's {names[0]} cannot be read. Hint: write them as LiteLLM's documentation says, or write "
+            f"{path}: LiteLLM's {name} cannot be read. Hint: write them as LiteLLM's documentation says, or write "
             "an address such as redis+cluster://host:6379,host2:6379 here."
         ) from None
+
+
+def _number(source: Mapping[str, Any], name: str, path: str) -> int:
+    try:
+        return int(source.get(name) or 0)
+    except (TypeError, ValueError):
+        raise SettingsError(f"{path}: LiteLLM's Redis setting {name} is no number. Hint: write one.") from None

@@ -32,6 +32,18 @@ PATH = "evenkeel.rotation.shared.redis_url"
             {"REDIS_SENTINEL_NODES": '[["a", 1], ["b", 2]]', "REDIS_SERVICE_NAME": "m", "REDIS_SENTINEL_PASSWORD": "s"},
             "redis+sentinel://a:1,b:2/m/0?sentinel_password=s",
         ),
+        # Settings and variables are read together, and a server that the settings name comes first.
+        (
+            {"litellm_settings": {"cache_params": {"redis_startup_nodes": [{"host": "a", "port": 1}]}}},
+            {"REDIS_PASSWORD": "p", "REDIS_URL": "redis://b"},
+            "redis+cluster://:p@a:1",
+        ),
+        (
+            {"litellm_settings": {"cache_params": {"sentinel_nodes": [["a", 1]]}}},
+            {"REDIS_SERVICE_NAME": "m", "REDIS_URL": "redis://b"},
+            "redis+sentinel://a:1/m/0",
+        ),
+        ({"litellm_settings": {"cache_params": {"password": "p"}}}, {"REDIS_HOST": "b"}, "redis://:p@b:6379/0"),
     ],
 )
 def test_redis_is_found_as_litellm_finds_it(config: dict[str, Any], environ: dict[str, str], url: str) -> None:
@@ -40,8 +52,22 @@ def test_redis_is_found_as_litellm_finds_it(config: dict[str, Any], environ: dic
 
 @pytest.mark.parametrize("nodes", ["[", "[1]", '[{"host": "hunter2"}]', '[["hunter2"]]', '[["hunter2", "x"]]', "{}x"])
 def test_nodes_that_cannot_be_read_are_an_error(nodes: str) -> None:
-    with pytest.raises(SettingsError, match=r"redis_url: LiteLLM's startup_nodes cannot be read\. Hint") as error:
+    with pytest.raises(SettingsError, match=r"redis_url: LiteLLM's cluster_nodes cannot be read\. Hint") as error:
         server_urls.redis({}, {"REDIS_CLUSTER_NODES": nodes}, PATH)
+    assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"REDIS_URL": "redis://:hunter2/secret@h:6379"},
+        {"REDIS_CLUSTER_NODES": '[{"host": "", "port": 6379}]', "REDIS_PASSWORD": "hunter2"},
+        {"REDIS_SENTINEL_NODES": '[["a", 1]]', "REDIS_SERVICE_NAME": "m", "REDIS_DB": "hunter2"},
+    ],
+)
+def test_an_invalid_address_is_not_shown(environ: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match="redis_url: ") as error:
+        server_urls.redis({}, environ, PATH)
     assert "hunter2" not in str(error.value)
 
 

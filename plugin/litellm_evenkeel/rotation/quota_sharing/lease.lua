@@ -142,17 +142,9 @@ local function slots(key, held, queue, request, closed)
   return string.format('%.0f', granted) .. ' ' .. waiting
 end
 
-local function scope(key, request, closed, alive, epoch)
+local function scope(key, request, closed, alive)
   local flat = redis.call('HGETALL', key)
-  local parts, known, held, queue, own_epoch = {}, {}, {}, {}, nil
-  for i = 1, #flat, 2 do
-    if flat[i] == 'e' then own_epoch = flat[i + 1] end
-  end
-  if own_epoch ~= epoch then
-    if own_epoch then redis.call('DEL', key) end
-    redis.call('HSET', key, 'e', epoch)
-    if own_epoch then flat = {} end
-  end
+  local parts, known, held, queue = {}, {}, {}, {}
   for i = 1, #flat, 2 do
     local kind, name, rest = string.match(flat[i], '^(%a)|?([^|]*)|?(.*)$')
     local value = flat[i + 1]
@@ -191,13 +183,13 @@ local others = redis.call('ZCOUNT', KEYS[2], text(now - exchange.fresh_seconds),
 local epoch = redis.call('HGET', KEYS[1], 'epoch')
 local opens = tonumber(redis.call('HGET', KEYS[1], 'opens') or '0')
 local is_other_server = false
-if not epoch or exchange.rejoins or exchange.epoch == '' then
-  -- Another server, such as a replica that is the master now, may lack the last writes of this one.
+if not epoch or exchange.rejoins then
+  -- If a replica is the master now, all workers have used local shares, however fresh their heartbeats here are.
   local server, last = server_id(), redis.call('HGET', KEYS[1], 'server')
-  is_other_server = epoch and last and last ~= server
+  is_other_server = last and last ~= server
   if last ~= server then redis.call('HSET', KEYS[1], 'server', server) end
 end
-if not epoch or is_other_server then
+if not epoch then
   epoch = exchange.new_epoch
   redis.call('HSET', KEYS[1], 'epoch', epoch)
 end
@@ -209,7 +201,7 @@ end
 local results = {text(now), epoch, text(opens), string.format('%.0f', alive)}
 if not differs then
   for i, request in ipairs(exchange.scopes) do
-    results[#results + 1] = scope(KEYS[i + 2], request, now < opens, alive, epoch)
+    results[#results + 1] = scope(KEYS[i + 2], request, now < opens, alive)
   end
 end
 return table.concat(results, ' ')
