@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -83,10 +85,14 @@ def test_without_a_stack_or_with_several_there_is_a_hint(tmp_path: Path, monkeyp
     monkeypatch.setattr(control, "temporary_parent", lambda _: tmp_path)
     with pytest.raises(WrongUse, match="No stack runs"):
         running_stack()
-    for name in ("evenkeel-a", "evenkeel-b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / control.SOCKET).touch()
-    with pytest.raises(WrongUse, match=r"2 stacks run: .*evenkeel-a"):
-        running_stack()
-    (tmp_path / "evenkeel-b" / control.SOCKET).unlink()
-    assert running_stack().name == "evenkeel-a"
+    with contextlib.ExitStack() as stacks:
+        for name in ("evenkeel-a", "evenkeel-b"):
+            (tmp_path / name).mkdir()
+            listening = stacks.enter_context(socket.socket(socket.AF_UNIX))
+            listening.bind(str(tmp_path / name / control.SOCKET))
+            listening.listen()
+        with pytest.raises(WrongUse, match=r"2 stacks run: .*evenkeel-a"):
+            running_stack()
+        # The second one is killed, and leaves its socket behind.
+        listening.close()
+        assert running_stack().name == "evenkeel-a"
