@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,25 @@ def test_the_key_cache_has_room_for_all_keys() -> None:
     assert cache.in_memory_cache.max_size_in_memory >= 10_000
 
 
-@pytest.mark.parametrize("patch", PATCHES)
+def test_the_clock_is_an_hour_ahead_while_the_file_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, file = time.time, tmp_path / "clock"
+    monkeypatch.setattr(time, "time", real)
+    monkeypatch.setenv("CLOCK_OF_PROXY", str(file))
+    PATCHES["jumping_clock"][1](SimpleNamespace())
+    assert time.time() - real() < 60
+
+    def wait_until(ahead: bool) -> None:  # noqa: FBT001
+        while (time.time() - real() > 60) != ahead:
+            time.sleep(0.01)
+
+    file.touch()
+    wait_until(ahead=True)
+    file.unlink()
+    wait_until(ahead=False)
+
+
+# The clock is Python's own.
+@pytest.mark.parametrize("patch", sorted({*PATCHES} - {"jumping_clock"}))
 def test_a_version_without_the_patched_function_is_an_error(patch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOWER_SHARE", "0.1")
     with pytest.raises(AttributeError):
