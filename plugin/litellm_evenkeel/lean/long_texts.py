@@ -1,6 +1,6 @@
 """Long texts of errors, which are cut before LiteLLM searches them for secrets.
 
-LiteLLM searches the text of each error for secrets, more than ten times on its way to the client and to the log. It
+LiteLLM searches the text of each error for secrets, several times on its way to the client and to the log. It
 is a slow search, and a provider decides how long its error is: one of several megabytes blocks a worker for seconds.
 """
 
