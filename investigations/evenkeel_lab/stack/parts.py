@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.service_info import ServiceInfo
 
 READY_SECONDS = 300.0
+# The kernel ends a killed process a moment later.
+KILLED_SECONDS = 1.0
 
 
 class Parts:
@@ -45,7 +48,11 @@ class Parts:
 
     def kill(self, name: str) -> None:
         """Kill a part with SIGKILL. Its children end too."""
-        self._process(name).kill()
+        process = self._process(name)
+        process.kill()
+        end = time.monotonic() + KILLED_SECONDS
+        while _is_running(process) and time.monotonic() < end:
+            time.sleep(0.001)
 
     def stop(self, name: str) -> None:
         """Ask a part to end, as an administrator would."""
@@ -80,16 +87,21 @@ class Parts:
 
     def _process(self, name: str) -> psutil.Process:
         pid = self._info(name).pid
-        try:
+        with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
-        except psutil.NoSuchProcess:
-            process = None
-        if process is None or process.status() == psutil.STATUS_ZOMBIE:
-            raise ProcessFailed(f"{name} does not run.", hint=f"Start it: evenkeel part restart {name}")
-        return process
+            if _is_running(process):
+                return process
+        raise ProcessFailed(f"{name} does not run.", hint=f"Start it: evenkeel part restart {name}")
 
     def _signal_all(self, name: str, number: signal.Signals) -> None:
         process = self._process(name)
         for member in [process, *process.children(recursive=True)]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 member.send_signal(number)
+
+
+def _is_running(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
