@@ -38,7 +38,7 @@ table { border-collapse: collapse; font-size: 0.875rem; font-variant-numeric: ta
 th, td { padding: 0.35em 0.8em; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { color: var(--quiet); font-weight: 600; white-space: nowrap; }
 td { min-width: 4rem; }
-figure { margin: 1.2em 0; padding: 0.5rem; background: #ffffff; border: 1px solid var(--line); border-radius: 4px;
+figure { margin: 1.2em 0; padding: 0.5rem; border: 1px solid var(--line); border-radius: 4px;
   overflow-x: auto; }
 figure svg { display: block; width: 100%; min-width: 34rem; height: auto; }
 code, pre { font: 0.875em/1.5 ui-monospace, monospace; background: var(--field); border-radius: 3px; }

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 WIDTH = 110
+# A table with longer lines is not padded: its source would be mostly spaces, and still not readable.
+MAX_PADDED = 200
 # A number keeps its unit on its line.
 UNIT, HELD = re.compile(r"(?<=\d) (?=%|(?:ms|s|points|MiB|pairs)\b)"), "\u00a0"
 # Inline markup. Pieces of `code` are left as they are.
@@ -54,9 +56,11 @@ def items(texts: Sequence[str]) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()) -> str:
-    """Return a table with padded columns. Columns in `right` are aligned to the right."""
+    """Return a table, with padded columns if its lines fit. Columns in `right` are aligned to the right."""
     cells = [[_cell(cell) for cell in row] for row in (head, *rows)]
     widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(head))]
+    if sum(widths) + 3 * len(widths) + 1 > MAX_PADDED:
+        widths = [3] * len(widths)
 
     def line(row: Sequence[str]) -> str:
         padded = [

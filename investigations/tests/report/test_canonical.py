@@ -21,7 +21,7 @@ DRAWN = """<?xml version="1.0"?>
 """
 
 
-def test_ids_are_numbers_in_their_order_and_coordinates_are_hundredths() -> None:
+def test_referenced_ids_are_numbers_in_their_order_and_coordinates_are_hundredths() -> None:
     drawn = DRAWN.format(x="12.345678", clip="0123456789", marker="abcdef0123")
     assert canonical(drawn) == (
         '<?xml version="1.0"?>\n'
@@ -30,7 +30,7 @@ def test_ids_are_numbers_in_their_order_and_coordinates_are_hundredths() -> None
         '" clip-path="url(#i1)" transform="translate(12.35 0) scale(0.015625)"/>\n'
         "<!-- 0.12345 -->\n"
         '<use xlink:href="#i2"/><use xlink:href="#DejaVuSans-0"/>\n'
-        '<clipPath id="i1"><path id="i3" d="M 0 12.35"/></clipPath>\n'
+        '<clipPath id="i1"><path d="M 0 12.35"/></clipPath>\n'
     )
 
 
@@ -44,6 +44,12 @@ def test_the_last_bits_of_numbers_are_dropped(x: str, other: str) -> None:
 def test_a_canonical_text_stays_the_same() -> None:
     once = canonical(DRAWN.format(x="0.125", clip="0123456789", marker="abcdef0123"))
     assert canonical(once) == once
+
+
+def test_rotations_by_nothing_and_indents_are_left_out() -> None:
+    turned = '<text transform="rotate(-90 1 2)">a b</text>'
+    drawn = f'<svg>\n  <text x="1" transform="rotate(-0 1 2)">one</text>\n {turned}</svg>'
+    assert canonical(drawn) == f'<svg>\n<text x="1">one</text>\n{turned}</svg>\n'
 
 
 @pytest.mark.parametrize("weight", ["normal", "bold"])

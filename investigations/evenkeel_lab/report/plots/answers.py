@@ -1,11 +1,12 @@
-"""Forest plot of a study: the primary metric of each chapter, one row per arm."""
+"""Plot of a study: the primary metric of each chapter, one row for each arm."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.report.plots.forest import ROW, Row, column, ends
-from evenkeel_lab.report.plots.style import Look, figure, headline, looks, named, styled
+from evenkeel_lab.report.plots.effects import Row, draw_effects, panels
+from evenkeel_lab.report.plots.style import Look, headline, looks, named, styled
+from evenkeel_lab.stats.metrics import title
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,16 +15,13 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.report.report_data import ReportData
 
-REST = 1.2
 NAME = "answers"
-# The effects of chapters differ in size: a few large ones must not compress the rest.
-MOST, ROOM = 0.75, 1.5
 
 
 @styled
 def answers(by_chapter: Mapping[str, ReportData]) -> Figure | None:
-    """Draw the primary metric of all chapters, one heading each. Return `None` if no chapter has a verdict."""
-    rows: list[Row] = []
+    """Draw the primary metric of all chapters, a heading each. Return `None` if no chapter has a verdict."""
+    groups: list[list[Row]] = []
     arm_looks: dict[str, Look] = {}
     for chapter, data in by_chapter.items():
         own = [
@@ -34,15 +32,11 @@ def answers(by_chapter: Mapping[str, ReportData]) -> Figure | None:
         ]
         if own:
             invalid = ", INVALID" if data.judgement.invalid else ""
-            rows += [
-                Row(f"{chapter}: {data.investigation.primary} against {data.investigation.baseline}{invalid}"),
-                *own,
-            ]
+            heading = f"{chapter}: {title(data.investigation.primary)} against {data.investigation.baseline}{invalid}"
+            groups.append([Row(heading), *own])
             arm_looks |= {f"{chapter} {arm}": look for arm, look in looks(data.investigation).items()}
-    shown = [row.compared for row in rows if row.compared]
-    if not shown:
+    if not groups:
         return None
-    drawn = figure(len(rows) * ROW + REST)
-    column(drawn.subplots(), rows, ends(shown, MOST, ROOM), arm_looks, len(rows))
-    headline(drawn, "What decides in each chapter, with its interval; grey: what does not matter; hollow: not settled")
+    drawn = draw_effects(panels(groups), arm_looks)
+    headline(drawn, "What decides in each chapter, with its interval. Grey: too small to matter. Hollow: not settled")
     return drawn

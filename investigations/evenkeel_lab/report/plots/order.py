@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT
 from evenkeel_lab.report.plots.scales import around, log_axis
-from evenkeel_lab.report.plots.style import figure, headline, looks, named, styled
+from evenkeel_lab.report.plots.style import PAPER, figure, headline, looks, named, styled
 from evenkeel_lab.runner.schedule import PAIR
 from evenkeel_lab.stats import Scale
 
@@ -46,7 +46,7 @@ def order(summary: Summary, judgement: Judgement) -> Figure | None:
                 color=look.colour,
                 marker=look.marker,
                 markersize=5,
-                markerfacecolor=look.colour if counts else "white",
+                markerfacecolor=look.colour if counts else PAPER,
                 linestyle="none",
                 label=label if counts else "_",
             )

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT
 from evenkeel_lab.report.plots.canonical import canonical
+from evenkeel_lab.report.plots.colour_schemes import adaptive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 INVALID = "Invalid session: do not use"
 WIDTH = 9.0
 LONGEST = 26
-INK, QUIET, FAINT = "#1a1a1a", "#6b6b6b", "#dcdcdc"
+INK, QUIET, FAINT, PAPER = "#1a1a1a", "#6b6b6b", "#dcdcdc", "#ffffff"
 # Okabe and Ito's palette for colour-blind readers, without yellow, which is hard to see on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("s", "^", "D", "v", "P", "X", "<")
@@ -55,18 +56,18 @@ OURS: Mapping[str, Any] = {
     "axes.titlesize": 9,
     "axes.titleweight": "bold",
     "figure.constrained_layout.use": True,
-    "figure.facecolor": "white",
+    "figure.facecolor": PAPER,
     "font.family": ["DejaVu Sans"],
     "font.size": 9,
     "grid.color": FAINT,
     "grid.linewidth": 0.6,
     "legend.fontsize": 9,
     "legend.frameon": False,
-    "savefig.facecolor": "white",
+    "savefig.facecolor": PAPER,
     # Simplification depends on the last bits of coordinates.
     "path.simplify": False,
-    # Text as outlines: it looks the same wherever it is shown, with any fonts.
-    "svg.fonttype": "path",
+    # Text as text: it can be searched and read aloud. The layout is that of a wide font, so that any other fits too.
+    "svg.fonttype": "none",
     "text.color": INK,
     "text.parse_math": False,
     "xtick.color": QUIET,
@@ -155,4 +156,4 @@ def svg(drawn: Figure, name: str) -> str:
     into = io.StringIO()
     with style(), mpl.rc_context({"svg.hashsalt": name}):
         drawn.savefig(into, format="svg", metadata=UNTITLED)
-    return canonical(into.getvalue())
+    return canonical(adaptive(into.getvalue()))

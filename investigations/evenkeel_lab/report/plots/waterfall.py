@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from evenkeel_lab.report.plots.style import COLOURS, FAINT, INK, QUIET, figure, headline, quieten, short, styled
+from evenkeel_lab.report.plots.style import COLOURS, FAINT, INK, PAPER, QUIET, figure, headline, quieten, short, styled
 from evenkeel_lab.stats import Scale, wording
 from evenkeel_lab.stats.metrics import metric_named
 
@@ -104,7 +104,7 @@ def _draw(axes: Axes, at: int, bar: Bar, factor: float) -> None:
         (bar.moving - bar.fixed) * factor,
         left=bar.fixed * factor,
         height=THICK,
-        facecolor="white" if bar.hatch else bar.colour,
+        facecolor=PAPER if bar.hatch else bar.colour,
         edgecolor=bar.colour if bar.hatch else INK,
         hatch=bar.hatch,
         linewidth=0.8,
