@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import signal
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,12 @@ def config() -> Mapping[str, Any]:
     """Return the proxy's YAML as LiteLLM has read it, or an empty mapping without a proxy."""
     read = getattr(getattr(server(), "proxy_config", None), "config", None)
     return read if isinstance(read, Mapping) else {}
+
+
+def config_path() -> str | None:
+    """Return the path of the proxy's YAML, or `None` without one."""
+    path = getattr(server(), "user_config_file_path", None)
+    return path if isinstance(path, str) and path else None
 
 
 def callbacks() -> list[str]:
@@ -68,6 +75,12 @@ def on_shutdown(
 
     setattr(module, SHUTDOWN_HANDLER, shutdown)
     return True
+
+
+def is_shutting_down() -> bool:
+    """Return whether uvicorn has been signalled to end. It waits for all responses in flight, endless ones included."""
+    uvicorn = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+    return bool(getattr(uvicorn, "should_exit", False))
 
 
 def worker_count(environ: Mapping[str, str]) -> int | None:

@@ -19,7 +19,7 @@ from litellm_evenkeel.metrics.settings import MetricsSettings
 from litellm_evenkeel.rotation.model.account import AccountSettings
 from litellm_evenkeel.rotation.settings import RotationSettings, check_consistency
 from litellm_evenkeel.settings_schema import loader, reference
-from litellm_evenkeel.settings_schema.types import SettingsModel
+from litellm_evenkeel.settings_schema.types import SettingsModel, Switch
 
 SECTION = "evenkeel"
 
@@ -29,6 +29,8 @@ class Settings(SettingsModel):
 
     RENAMED: ClassVar[Mapping[str, str]] = {"collector": "gc_freeze"}
 
+    reload: Switch = False
+    """Whether workers apply changes of these settings in the YAML while they run: all changes of a file, or none."""
     rotation: RotationSettings = Field(default_factory=RotationSettings)
     metrics: MetricsSettings = Field(default_factory=MetricsSettings)
     budgets: BudgetSettings = Field(default_factory=BudgetSettings)
@@ -47,6 +49,7 @@ FIRST = (
     "journal.store",
 )
 GROUPS = {
+    "General": "",
     "Rotation": "rotation",
     "Cooldowns": "rotation.cooldown",
     "Session affinity": "rotation.affinity",

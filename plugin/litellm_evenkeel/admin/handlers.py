@@ -6,32 +6,38 @@ no answer can contain one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+import time
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from litellm_evenkeel.admin.control_actions import Action, parse_action, parse_reason
+from litellm_evenkeel.admin.parameters import (
+    MAX_CHARACTERS,
+    parse_flag,
+    parse_integer,
+    parse_state,
+    parse_text,
+    parse_texts,
+    reject_unknown,
+    suggestion,
+)
 from litellm_evenkeel.errors import AdminRequestError
+from litellm_evenkeel.operator_actions import OperatorAction, publish
 from litellm_evenkeel.rotation.inspection.inspector import ExplainQuery
-from litellm_evenkeel.rotation.state.cooldown import HealthState
 from litellm_evenkeel.support import formatting
 from litellm_evenkeel.support.durations import number
 from litellm_evenkeel.support.redaction import looks_like_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
+    from litellm_evenkeel.rotation.controls.control_sync import ControlSync
     from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
 
 NOT_FOUND = 404
 DEFAULT_ACCOUNTS, MAX_ACCOUNTS = 1000, 10_000
-MAX_CHARACTERS = 512
-MAX_LIST_ITEMS = 1000
-MAX_SUGGESTIONS = 5
 ACCOUNTS_PARAMETERS = ("account", "state", "limit")
 EXPLAIN_PARAMETERS = ("model", "tokens", "session", "client", "excluded", "stream")
-# Former names of states and parameters.
-RENAMED = {"open": "healthy", "held": "cooling_down", "ramping": "ramping_up", "tried": "excluded"}
-TRUE_WORDS, FALSE_WORDS = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", ""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +58,47 @@ class Worker:
 class AdminHandlers:
     """Handlers of one worker's admin API."""
 
-    def __init__(self, inspector: RotationInspector, worker: Worker) -> None:
-        self._inspector, self._worker = inspector, worker
+    def __init__(
+        self,
+        inspector: RotationInspector,
+        worker: Worker,
+        controls: ControlSync,
+        *,
+        configured: Callable[[], Collection[str]] = lambda: (),
+    ) -> None:
+        """Initialize the handlers. `configured` returns the accounts of LiteLLM's router, with requests or without."""
+        self._inspector, self._worker, self._controls, self._configured = inspector, worker, controls, configured
 
     async def accounts(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the status of accounts."""
-        _reject_unknown(parameters, ACCOUNTS_PARAMETERS)
-        names = _texts(parameters.get("account"), "account") or None
-        state = _state(parameters.get("state"))
-        limit = _integer(parameters.get("limit"), "limit", DEFAULT_ACCOUNTS, MAX_ACCOUNTS)
+        reject_unknown(parameters, ACCOUNTS_PARAMETERS)
+        names = parse_texts(parameters.get("account"), "account") or None
+        state = parse_state(parameters.get("state"))
+        limit = parse_integer(parameters.get("limit"), "limit", DEFAULT_ACCOUNTS, MAX_ACCOUNTS)
         if names is not None:
             self._require_accounts(names)
         # Without a filter by state, only the accounts within the limit have to be inspected.
         wanted = self._inspector.account_names() if names is None else sorted(set(names))
         inspected = await self._inspector.accounts(wanted if state is not None else wanted[:limit])
         matching = [account for account in inspected if state is None or account.state is state]
+        return {
+            **self.summary(len(wanted) if state is None else len(matching)),
+            "accounts": [account.as_json() for account in matching[:limit]],
+        }
+
+    def fingerprints(self) -> Mapping[str, Hashable]:
+        """Return a value for each account that changes when something happens to the account."""
+        return self._inspector.fingerprints()
+
+    async def account_documents(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the status of accounts."""
+        return [account.as_json() for account in await self._inspector.accounts(names)]
+
+    def summary(self, total: int | None = None) -> dict[str, Any]:
+        """Return the state of this worker without its accounts. `total` is the number of them, by default of all."""
         counts = self._inspector.session_counts()
         return self._response(
-            accounts=[account.as_json() for account in matching[:limit]],
-            total=len(wanted) if state is None else len(matching),
+            total=len(self._inspector.account_names()) if total is None else total,
             models=self._inspector.models(),
             queued=dict(self._inspector.queue_lengths()),
             sessions={
@@ -92,19 +120,50 @@ class AdminHandlers:
             known = self._inspector.models()
             raise AdminRequestError(
                 f"This worker has had no request for a model named {query.model[:MAX_CHARACTERS]!r} yet.",
-                _suggestion(query.model, known) if known else "Send a request for it first, or check its name.",
+                suggestion(query.model, known) if known else "Send a request for it first, or check its name.",
                 NOT_FOUND,
             )
         session = {"pinned_to": explained.pinned_to, "decision": explained.decision} if query.session else None
         queue = {"queued": explained.queued, "scarce": explained.is_scarce}
         return self._response(**explained.explanation.as_json(), session=session, **queue)
 
-    async def release(self, account: str) -> dict[str, Any]:
-        """End the cooldown or quarantine of an account."""
+    async def release(self, account: str, by: str = "") -> dict[str, Any]:
+        """End the cooldown or quarantine of an account. `by` is the operator's key, by its name."""
         self._require_accounts([account])
         self._inspector.release(account)
         is_everywhere = self._worker.workers == 1 or bool(self._worker.is_shared())
-        return self._response(released=account, everywhere=is_everywhere)
+        is_journaled = await publish(OperatorAction(time.time(), by, "release", account))
+        return self._response(released=account, everywhere=is_everywhere, journaled=is_journaled)
+
+    async def control(
+        self, account: str, action: Action, parameters: Mapping[str, Any], by: str = ""
+    ) -> dict[str, Any]:
+        """Put a control of an account in force, or withdraw one. `by` is the operator's key, by its name."""
+        # An account that was removed from the configuration may still have a control.
+        if account not in self._configured() and not self._inspector.controls_of(account):
+            self._require_accounts([account])
+        now = self._inspector.pool.now()
+        key, control = parse_action(action, account, parameters, by, now)
+        if control is None:
+            is_shared = await self._controls.withdraw(key)
+        else:
+            is_shared = await self._controls.put(control)
+        done = OperatorAction(
+            time.time(),
+            by,
+            action,
+            account,
+            value="" if control is None or control.number is None else f"{control.number:g}",
+            seconds=None if control is None or control.until is None else control.until - now,
+            reason=parse_reason(parameters),
+        )
+        is_journaled = await publish(done)
+        return self._response(
+            account=account,
+            controls=[asdict(status) for status in self._inspector.controls_of(account)],
+            everywhere=self._worker.workers == 1 or is_shared,
+            journaled=is_journaled,
+        )
 
     def _require_accounts(self, names: Iterable[str]) -> None:
         known = self._inspector.account_names()
@@ -112,7 +171,7 @@ class AdminHandlers:
             if name not in known:
                 raise AdminRequestError(
                     f"This worker knows no account named {name[:MAX_CHARACTERS]!r}.",
-                    _suggestion(name, known)
+                    suggestion(name, known)
                     if known
                     else "A worker knows an account after the first request for one of its models.",
                     NOT_FOUND,
@@ -124,8 +183,8 @@ class AdminHandlers:
 
 def parse_explain_query(parameters: Mapping[str, Any]) -> ExplainQuery:
     """Return the query of an explain request. Raise AdminRequestError for invalid parameters."""
-    _reject_unknown(parameters, EXPLAIN_PARAMETERS)
-    model = _text(parameters.get("model"), "model")
+    reject_unknown(parameters, EXPLAIN_PARAMETERS)
+    model = parse_text(parameters.get("model"), "model")
     if not model:
         raise AdminRequestError(
             "model: expected the name of a model, got none.", "Add model=NAME, as clients write it."
@@ -136,75 +195,14 @@ def parse_explain_query(parameters: Mapping[str, Any]) -> ExplainQuery:
         raise AdminRequestError(
             f"tokens: expected a number of 0 or more, got {str(tokens)[:40]!r}.", "Write a number such as tokens=1200."
         )
-    client = _text(parameters.get("client"), "client")
+    client = parse_text(parameters.get("client"), "client")
     if looks_like_key(client):
         raise AdminRequestError(
             "client: expected the hash of a key, got what looks like a key.",
             "Write the hash that LiteLLM shows, never the key itself.",
         )
-    excluded = _texts(parameters.get("excluded"), "excluded")
-    session = _text(parameters.get("session"), "session") or None
-    return ExplainQuery(model, amount, session, client, frozenset(excluded), _flag(parameters.get("stream"), "stream"))
-
-
-def _reject_unknown(parameters: Mapping[str, Any], names: Sequence[str]) -> None:
-    for name in parameters:
-        if name not in names:
-            raise AdminRequestError(f"There is no parameter {str(name)[:40]!r}.", _suggestion(str(name), names))
-
-
-def _text(value: object, name: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str) or len(value) > MAX_CHARACTERS:
-        raise AdminRequestError(
-            f"{name}: expected one text of up to {MAX_CHARACTERS} characters.", f"Write {name}=TEXT, once."
-        )
-    return value.strip()
-
-
-def _texts(value: object, name: str) -> list[str]:
-    items = value if isinstance(value, list | tuple) else [value]
-    if len(items) > MAX_LIST_ITEMS:
-        raise AdminRequestError(
-            f"{name}: expected up to {MAX_LIST_ITEMS} values, got {len(items)}.", "Write fewer of them."
-        )
-    return [part.strip() for item in items for part in _text(item, name).split(",") if part.strip()]
-
-
-def _integer(value: object, name: str, default: int, maximum: int) -> int:
-    if value is None:
-        return default
-    amount = number(value)
-    if not amount or amount != int(amount) or amount > maximum:
-        raise AdminRequestError(
-            f"{name}: expected a whole number from 1 to {maximum}, got {str(value)[:40]!r}.",
-            f"Write a number such as {name}={default}.",
-        )
-    return int(amount)
-
-
-def _state(value: object) -> HealthState | None:
-    name = _text(value, "state")
-    if not name:
-        return None
-    if name not in list(HealthState):
-        raise AdminRequestError(f"state: there is no state {name[:40]!r}.", _suggestion(name, list(HealthState)))
-    return HealthState(name)
-
-
-def _flag(value: object, name: str) -> bool:
-    text = str(value).lower() if isinstance(value, bool) else _text(value, name).lower()
-    if text not in TRUE_WORDS | FALSE_WORDS:
-        raise AdminRequestError(f"{name}: expected true or false, got {text[:40]!r}.", f"Write {name}=true.")
-    return text in TRUE_WORDS
-
-
-def _suggestion(name: str, existing: Sequence[str]) -> str:
-    renamed = RENAMED.get(name)
-    if renamed in existing:
-        return f"It was renamed: write {renamed}."
-    close = get_close_matches(name, existing, n=1, cutoff=0.5)
-    if close:
-        return f"Did you mean {close[0]}?"
-    return f"There are {formatting.names(existing, MAX_SUGGESTIONS)}."
+    excluded = parse_texts(parameters.get("excluded"), "excluded")
+    session = parse_text(parameters.get("session"), "session") or None
+    return ExplainQuery(
+        model, amount, session, client, frozenset(excluded), parse_flag(parameters.get("stream"), "stream")
+    )

@@ -13,8 +13,9 @@ from litellm_evenkeel.journal.sqlite import SqliteStore
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from litellm_evenkeel.journal.actions import ActionStore
+    from litellm_evenkeel.journal.postgres import PostgresStore
     from litellm_evenkeel.journal.settings import JournalSettings
-    from litellm_evenkeel.journal.store import RecordStore
 
 
 def open_journal(settings: JournalSettings, settings_path: str, database: Callable[[], str]) -> Journal:
@@ -29,7 +30,14 @@ def open_journal(settings: JournalSettings, settings_path: str, database: Callab
     return Journal(first, None if second is None else _store(second, settings, settings_path, database), settings)
 
 
-def _store(kind: StoreKind, settings: JournalSettings, settings_path: str, database: Callable[[], str]) -> RecordStore:
+def open_action_store(settings: JournalSettings, settings_path: str, database: Callable[[], str]) -> ActionStore:
+    """Return a store for operators' actions, beside the journal's own, which belongs to the writer's thread."""
+    return _store(settings.store, settings, settings_path, database)
+
+
+def _store(
+    kind: StoreKind, settings: JournalSettings, settings_path: str, database: Callable[[], str]
+) -> SqliteStore | PostgresStore:
     if kind is StoreKind.SQLITE:
         path = Path(settings.path).absolute()
         if not path.parent.is_dir():

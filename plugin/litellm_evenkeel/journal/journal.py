@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections import deque
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.store import RecordStore
 
 WRITER_ID_BITS = 62
+MAX_RECENT = 20
 
 
 class Journal:
@@ -32,12 +34,16 @@ class Journal:
         self.writer = secrets.randbits(WRITER_ID_BITS) if writer is None else writer
         """Id of this worker in its records."""
         self._numbers, self._drain = count(1), settings.drain_timeout
+        self.recent: deque[RequestRecord] = deque(maxlen=MAX_RECENT)
+        """The last records of this worker, the oldest first."""
         self._second = None if second is None else RecordWriter(second, settings)
         self._first = RecordWriter(first, settings, on_written=None if self._second is None else self._forward)
 
     def append(self, record: RequestRecord) -> None:
         """Queue a record under this worker's next number, without waiting."""
-        self._first.enqueue(record._replace(writer=self.writer, number=next(self._numbers)))
+        record = record._replace(writer=self.writer, number=next(self._numbers))
+        self.recent.append(record)
+        self._first.enqueue(record)
 
     def counts(self) -> tuple[WriterCounts, ...]:
         """Return the counters of each store."""

@@ -14,6 +14,7 @@ import asyncpg
 
 from litellm_evenkeel.journal.record import COLUMNS, RequestRecord
 from litellm_evenkeel.journal.store import COLUMN_NAMES, JournalMissing, RecordsRejected, SqlStore, Statements
+from litellm_evenkeel.operator_actions import OperatorAction
 from litellm_evenkeel.support.postgres import arguments
 
 if TYPE_CHECKING:
@@ -42,6 +43,17 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.{TABLE}_moved (
     source text, writer bigint, number bigint NOT NULL, PRIMARY KEY (source, writer)
 );
 """
+ACTIONS = f"{SCHEMA}.{TABLE}_actions"
+CREATE_ACTIONS = f"""
+CREATE TABLE {ACTIONS} (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, time timestamptz NOT NULL, by text NOT NULL,
+    action text NOT NULL, account text NOT NULL, value text NOT NULL, seconds float8, reason text NOT NULL
+)
+"""
+ACTION_COLUMNS = "time, by, action, account, value, seconds, reason"
+INSERT_ACTION = f"INSERT INTO {ACTIONS} ({ACTION_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)"
+NEWEST_ACTIONS = f"SELECT {ACTION_COLUMNS} FROM {ACTIONS} ORDER BY time DESC, id DESC LIMIT $1"
+HAS_ACTIONS = f"SELECT to_regclass('{ACTIONS}') IS NOT NULL"
 HAS_TABLES = f"SELECT to_regclass('{SCHEMA}.{TABLE}_moved') IS NOT NULL"
 # Only one of the workers that start together creates the table. Concurrent CREATE TABLE statements can fail.
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('evenkeel.journal'))"
@@ -56,7 +68,7 @@ DELETE FROM {SCHEMA}.{TABLE} WHERE (writer, number) IN (
 )
 """
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
+MICROSECOND, MICROSECONDS_PER_SECOND = timedelta(microseconds=1), 1_000_000
 TIME = COLUMNS.index("time")
 # Beside Postgres' own errors: those of a time out of range, and of values that COPY cannot encode for a column.
 REJECTION_ERRORS = (
@@ -96,6 +108,16 @@ class PostgresStore(SqlStore):
         """Delete up to `limit` records older than `before`, in microseconds since 1970. Return their number."""
         return _count(self._run(lambda connection: connection.execute(PRUNE, to_datetime(before), limit)))
 
+    def write_action(self, action: OperatorAction) -> None:
+        """Write an action of an operator. The table is created if it is missing."""
+        self._run(lambda connection: self._write_action(connection, action))
+
+    def actions(self, limit: int) -> list[OperatorAction]:
+        """Return the `limit` newest actions, the oldest first."""
+        ((has_actions,),) = self._fetch(HAS_ACTIONS)
+        rows = self._fetch(NEWEST_ACTIONS, limit) if has_actions else []
+        return [OperatorAction(row[0].timestamp(), *row[1:]) for row in rows][::-1]
+
     def close(self) -> None:
         """Close the connection. The next call connects again."""
         connection, self._connection = self._connection, None
@@ -119,6 +141,15 @@ class PostgresStore(SqlStore):
         except REJECTION_ERRORS as error:
             raise RecordsRejected(type(error).__name__) from error
         return inserted
+
+    async def _write_action(self, connection: Any, action: OperatorAction) -> None:
+        async with connection.transaction():
+            if not await connection.fetchval(HAS_ACTIONS):
+                await connection.execute(LOCK)
+                if not await connection.fetchval(HAS_ACTIONS):
+                    await connection.execute(CREATE_ACTIONS)
+            time = to_datetime(int(action.time * MICROSECONDS_PER_SECOND))
+            await connection.execute(INSERT_ACTION, time, *action[1:])
 
     def _fetch(self, statement: str, *parameters: object) -> Sequence[Any]:
         return self._run(lambda connection: connection.fetch(statement, *parameters))

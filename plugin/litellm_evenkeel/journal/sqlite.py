@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.journal.record import COLUMNS, RequestRecord
 from litellm_evenkeel.journal.settings import Synchronous
 from litellm_evenkeel.journal.store import COLUMN_NAMES, JournalMissing, RecordsRejected, SqlStore, Statements
+from litellm_evenkeel.operator_actions import OperatorAction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,6 +40,15 @@ CREATE TABLE evenkeel_journal_moved (
 ) WITHOUT ROWID;
 PRAGMA user_version = {FORMAT};
 """
+CREATE_ACTIONS = """
+CREATE TABLE IF NOT EXISTS evenkeel_journal_actions (
+    time REAL NOT NULL, by TEXT NOT NULL, action TEXT NOT NULL, account TEXT NOT NULL, value TEXT NOT NULL,
+    seconds REAL, reason TEXT NOT NULL
+)
+"""
+INSERT_ACTION = "INSERT INTO evenkeel_journal_actions VALUES (?, ?, ?, ?, ?, ?, ?)"
+NEWEST_ACTIONS = "SELECT * FROM evenkeel_journal_actions ORDER BY time DESC, rowid DESC LIMIT ?"
+HAS_ACTIONS = "SELECT 1 FROM sqlite_schema WHERE name = 'evenkeel_journal_actions'"
 INSERT = (
     f"INSERT INTO evenkeel_journal ({COLUMN_NAMES}) VALUES ({', '.join('?' * len(COLUMNS))}) "
     "ON CONFLICT (writer, number) DO NOTHING"
@@ -101,6 +111,18 @@ class SqliteStore(SqlStore):
         """Delete up to `limit` records older than `before`, in microseconds since 1970. Return their number."""
         with self._transaction() as connection:
             return connection.execute(PRUNE, (before, limit)).rowcount
+
+    def write_action(self, action: OperatorAction) -> None:
+        """Write an action of an operator. The table is created if it is missing."""
+        with self._transaction() as connection:
+            connection.execute(CREATE_ACTIONS)
+            connection.execute(INSERT_ACTION, action)
+
+    def actions(self, limit: int) -> list[OperatorAction]:
+        """Return the `limit` newest actions, the oldest first."""
+        if not self._fetch(HAS_ACTIONS):
+            return []
+        return [OperatorAction._make(row) for row in self._fetch(NEWEST_ACTIONS, limit)][::-1]
 
     def close(self) -> None:
         """Close the file. The next call opens it again."""

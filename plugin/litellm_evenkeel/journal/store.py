@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from litellm_evenkeel.journal.record import RequestRecord
+    from litellm_evenkeel.operator_actions import OperatorAction
 
 COLUMN_NAMES = ", ".join(COLUMNS)
 
@@ -91,6 +92,9 @@ class RecordStore(Protocol):
 
     def backfill_positions(self, source: str) -> Mapping[int, int]:
         """Return, for each writer, the number of the last record that was copied from the store `source`."""
+
+    def actions(self, limit: int) -> list[OperatorAction]:
+        """Return the `limit` newest actions of operators, the oldest first."""
 
     def close(self) -> None:
         """Close the store. The next call opens it again."""

@@ -292,6 +292,20 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         if remaining is not None:
             self.litellm_provider_remaining_budget_metric.labels(provider).set(remaining)
 
+    def event_counts(self) -> dict[str, Any]:
+        """Return how many events were counted, dropped and wait, and the time that counting them took."""
+        plan_cache = self._active_plans()
+        if plan_cache is None:
+            return {"enabled": False}
+        queue = plan_cache.queue
+        return {
+            "enabled": True,
+            "events": dict(plan_cache.counts),
+            "dropped": dict(queue.dropped),
+            "waiting": queue.waiting,
+            "busy_seconds": queue.busy_seconds,
+        }
+
     def budget_counts(self) -> BudgetCounts | None:
         """Return the counts of budget lookups; `None` if budgets are switched off."""
         return None if self._budgets is None else self._budgets.counts()

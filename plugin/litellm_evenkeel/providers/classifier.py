@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from litellm_evenkeel.providers import retry_after, rules
 from litellm_evenkeel.providers.error_body import ErrorBody, normalize_code, parse_error_body
@@ -21,7 +21,7 @@ from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.providers.limit_headers import exhausted_subscriptions, normalize_headers, parse_limit_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from litellm_evenkeel.providers.limit_headers import LimitReading, NormalizedHeaders
 
@@ -56,6 +56,25 @@ class Failure:
     time."""
 
 
+class OperatorRule(Protocol):
+    """A rule that an operator wrote."""
+
+    @property
+    def kind(self) -> FailureKind:
+        """Kind of the failure."""
+
+    @property
+    def applied_scope(self) -> FailureScope:
+        """Scope of the failure."""
+
+    @property
+    def retry_after(self) -> float | None:
+        """Length of the cooldown in seconds; `None` for what the provider states."""
+
+    def matches(self, status: int | None, body: ErrorBody) -> bool:
+        """Return whether the rule applies to a failure."""
+
+
 def classify(
     status: int | None,
     body: object,
@@ -63,16 +82,25 @@ def classify(
     exception: str | Iterable[str] | None,
     *,
     now: float,
+    operator_rules: Sequence[OperatorRule] = (),
 ) -> Failure:
     """Classify a failed attempt. No input makes this raise.
 
     `body` is the original text, the text as LiteLLM wrapped it, or parsed JSON. `exception` is the name of the
-    exception's class, or several names. `now` is in seconds since 1970.
+    exception's class, or several names. `now` is in seconds since 1970. `operator_rules` take precedence over all
+    others.
     """
     error_body = parse_error_body(body)
     fields = normalize_headers(headers)
     limits = parse_limit_headers(fields, now=now)
-    rule = _rule(error_body, _status(status, error_body), fields, limits, _class_names(exception, error_body))
+    stated = _status(status, error_body)
+    for number, operator_rule in enumerate(operator_rules, 1):
+        if operator_rule.matches(stated, error_body):
+            seconds = operator_rule.retry_after
+            if seconds is None:
+                seconds = _retry_after(operator_rule.kind, fields, limits, error_body, now)
+            return Failure(operator_rule.kind, operator_rule.applied_scope, seconds, f"operator's rule {number}")
+    rule = _rule(error_body, stated, fields, limits, _class_names(exception, error_body))
     seconds = _retry_after(rule.kind, fields, limits, error_body, now)
     return Failure(rule.kind, rule.scope, seconds, rule.name, rule.is_certain)
 

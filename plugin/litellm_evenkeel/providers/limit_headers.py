@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -94,6 +94,15 @@ class LimitReading:
     """Share from 0 (unused) to 1 (used up); slightly above 1 is possible for a subscription."""
     resets_in: float | None
     """Seconds until the whole limit is available again, rather than until any of it is."""
+
+    def keeping(self, share: float) -> LimitReading:
+        """Return the reading of a limit of which this share is never used."""
+        limit = None if self.limit is None else self.limit * (1 - share)
+        remaining = self.remaining
+        if remaining is not None and self.limit is not None:
+            remaining = max(remaining - self.limit * share, 0.0)
+        used_share = None if self.used_share is None else self.used_share / (1 - share)
+        return replace(self, limit=limit, remaining=remaining, used_share=used_share)
 
     @property
     def is_exhausted(self) -> bool:

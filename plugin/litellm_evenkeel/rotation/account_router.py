@@ -11,6 +11,8 @@ from litellm_evenkeel.providers.limit_headers import parse_limit_headers
 from litellm_evenkeel.rotation.admission.admission import Admission
 from litellm_evenkeel.rotation.affinity.session_affinity import SessionAffinity
 from litellm_evenkeel.rotation.attempts import Attempt, AttemptTracker, ClientRequest
+from litellm_evenkeel.rotation.controls.control_table import ControlTable
+from litellm_evenkeel.rotation.model.control import ControlKind
 from litellm_evenkeel.rotation.model.request import PickRequest, Usage
 from litellm_evenkeel.rotation.pool.account_pool import AccountPool
 from litellm_evenkeel.rotation.pool.candidate_cache import CandidateCache
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.providers.classifier import Failure
     from litellm_evenkeel.providers.response_usage import ResponseUsage
-    from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator
-    from litellm_evenkeel.rotation.affinity.session_table import SessionTable
     from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
     from litellm_evenkeel.rotation.observer import Observer
     from litellm_evenkeel.rotation.pool.candidate_cache import CachedCandidates, Deployment
@@ -51,22 +51,28 @@ class AccountRouter:
         spec: Callable[[Deployment, str], DeploymentSpec],
         observer: Observer,
         sharing: QuotaCoordinator | None = None,
-        sessions: SessionTable | None = None,
-        replicator: SessionReplicator | None = None,
+        affinity: SessionAffinity | None = None,
+        controls: ControlTable | None = None,
         errors: Callable[[str, Exception], None] = lambda _where, _error: None,
     ) -> None:
         self.settings, self._clock, self._observer = settings, clock, observer
+        self.controls = controls or ControlTable(clock)
+        self._refresher = SnapshotRefresher(settings.snapshot_ttl, clock, observer.on_snapshot)
         self.pool = AccountPool(
             settings,
             clock=clock,
             random=random,
-            refresh=SnapshotRefresher(settings.snapshot_ttl, clock, observer.on_snapshot),
+            refresh=self._refresher,
             on_capacity=self._on_capacity,
             broadcast=sharing.broadcast if sharing else None,
             make_window=sharing.make_window if sharing else None,
             share_slots=sharing.share_slots if sharing else None,
+            pause_of=self.controls.pause_of,
         )
-        self.candidates = CandidateCache(self.pool, spec)
+        self.controls.on_change = self._apply_controls
+        self.candidates = CandidateCache(
+            self.pool, lambda deployment, model: self.controls.applied_to(spec(deployment, model))
+        )
         self.admission = Admission(
             self.pool,
             self.candidates,
@@ -75,9 +81,23 @@ class AccountRouter:
             on_queued=lambda seconds, is_served: observer.on_queued(seconds, is_served=is_served),
             errors=errors,
         )
-        self.affinity = SessionAffinity(settings.affinity, clock=clock, sessions=sessions, replicator=replicator)
+        self.affinity = affinity or SessionAffinity(settings.affinity, clock=clock)
         self.attempts = AttemptTracker(self, errors)
         self.estimator = UsageEstimator(settings.expected_output)
+
+    def use(self, settings: RotationSettings) -> None:
+        """Use other settings from now on. Those of shared state and of stores stay the same."""
+        self.settings = settings
+        self._refresher.snapshot_ttl = settings.snapshot_ttl
+        self.admission.queue_timeout = settings.queue_timeout
+        self.affinity.use(settings.affinity)
+        self.pool.use(settings)
+
+    def _apply_controls(self, account: str, kinds: frozenset[ControlKind]) -> None:
+        if ControlKind.TRAFFIC in kinds:
+            self.pool.apply_pause(account)
+        if kinds - {ControlKind.TRAFFIC}:
+            self.pool.retire_sets_of(account)
 
     async def pick(
         self,

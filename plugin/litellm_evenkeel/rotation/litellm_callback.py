@@ -23,15 +23,17 @@ from litellm_evenkeel.providers.classifier import Failure, classify
 from litellm_evenkeel.rotation.attempts import ClientRequest
 from litellm_evenkeel.rotation.litellm_filters import apply_litellm_filters
 from litellm_evenkeel.rotation.model.blocker import DESCRIPTIONS, BlockReason
+from litellm_evenkeel.rotation.pick_event import add_event, span_of
 from litellm_evenkeel.rotation.selection.pick import NoCapacity
 from litellm_evenkeel.support.lru_dict import LruDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
 
     from litellm_evenkeel.rotation.account_router import AccountRouter
+    from litellm_evenkeel.rotation.model.error_rule import ErrorRule
     from litellm_evenkeel.rotation.pool.candidate_cache import CachedCandidates
-    from litellm_evenkeel.rotation.settings import RotationSettings
+    from litellm_evenkeel.rotation.selection.pick import Pick
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
     from litellm_evenkeel.support.error_log import ErrorReporter
 
@@ -48,7 +50,7 @@ def retry_after(no_capacity: NoCapacity) -> int:
 
 
 def is_permanent(no_capacity: NoCapacity) -> bool:
-    """Return whether waiting does not help, because all accounts are in quarantine."""
+    """Return whether waiting does not help, because all accounts are paused or in quarantine."""
     return no_capacity.available_in == math.inf
 
 
@@ -56,7 +58,7 @@ def rejection_message(model: str, no_capacity: NoCapacity) -> str:
     """Return the text of the error that a client gets. It names no account."""
     if is_permanent(no_capacity):
         return (
-            f"evenkeel: every account of {model!r} is quarantined. An operator finds the reasons in "
+            f"evenkeel: every account of {model!r} is paused or quarantined. An operator finds the reasons in "
             f"/evenkeel/accounts and releases them there."
         )
     reason = DESCRIPTIONS[no_capacity.blocker.reason if no_capacity.blocker else BlockReason.LIMIT]
@@ -80,13 +82,12 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
 
     def __init__(
         self,
-        settings: RotationSettings,
         router: AccountRouter,
         errors: ErrorReporter,
         start: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         super().__init__()
-        self.settings, self.router, self._errors = settings, router, errors
+        self.router, self._errors = router, errors
         self._start = start
         self._tasks: set[asyncio.Task[None]] = set()
         self._rejected_by: LruDict[str, DeploymentState] = LruDict(MAX_REJECTED)
@@ -103,7 +104,6 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
         parent_otel_span: Any = None,
     ) -> list[dict[str, Any]]:
         """Return the picked deployment alone, or all of them if the rotation does not apply."""
-        del parent_otel_span
         if not healthy_deployments or _has_client_credentials(request_kwargs):
             return healthy_deployments
         if not self._has_started:
@@ -116,7 +116,11 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
                 return healthy_deployments
             if candidates is not healthy_deployments:
                 cached = self.router.candidates.lookup(model, candidates)
+            began = time.perf_counter()
             result = await self.router.pick(model, candidates, messages, request, cached)
+            span = span_of(request, parent_otel_span)
+            if span is not None:
+                self._trace(span, model, result, time.perf_counter() - began)
         except Exception as error:  # noqa: BLE001 - no error of the plugin fails a request
             self._errors.report("choosing", error)
             return healthy_deployments
@@ -131,7 +135,8 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
         del call_type
         try:
             info = request_data.get("model_info") or {}
-            deployment = self.router.on_failure(str(info.get("id") or ""), *_classify(exception))
+            failure = _classify(exception, self.router.settings.error_rules)
+            deployment = self.router.on_failure(str(info.get("id") or ""), *failure)
             if deployment is not None and getattr(exception, "status_code", None) in REJECTED_STATUSES:
                 self._rejected_by.put(str(request_data.get("litellm_call_id")), deployment)
         except Exception as error:  # noqa: BLE001
@@ -189,9 +194,15 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
         try:
             client_request, exception = ClientRequest.from_event(kwargs), kwargs.get("exception")
             if client_request is not None and isinstance(exception, Exception):
-                self.router.on_stream_failure(client_request, *_classify(exception))
+                self.router.on_stream_failure(client_request, *_classify(exception, self.router.settings.error_rules))
         except Exception as error:  # noqa: BLE001
             self._errors.report("learning from a broken stream", error)
+
+    def _trace(self, span: Any, model: str, result: Pick | NoCapacity, seconds: float) -> None:
+        try:
+            add_event(span, model, result, seconds)
+        except Exception as error:  # noqa: BLE001 - the pick stands, traced or not
+            self._errors.report("tracing a pick", error)
 
     def _start_once(self) -> None:
         """Start the background tasks: at the import if an event loop runs, otherwise with the first request."""
@@ -239,7 +250,7 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
         router = running_router()
         if router is not None and router is not self._litellm_router:
             self._litellm_router = router
-            if not self.settings.litellm_cooldowns:
+            if not self.router.settings.litellm_cooldowns:
                 try:
                     disable_cooldowns(router)
                 except Exception as error:  # noqa: BLE001 - the rotation also works beside LiteLLM's cooldowns
@@ -300,7 +311,7 @@ def add_retry_after(error: Exception, seconds: int) -> None:
         error.headers = {**headers, "retry-after": str(seconds)}  # type: ignore[attr-defined]
 
 
-def _classify(exception: Exception) -> tuple[Failure, Mapping[str, Any] | None, float]:
+def _classify(exception: Exception, rules: Sequence[ErrorRule]) -> tuple[Failure, Mapping[str, Any] | None, float]:
     """Return the failure of an attempt, the response headers, and the Unix time."""
     now = time.time()
     response = getattr(exception, "response", None)
@@ -311,4 +322,4 @@ def _classify(exception: Exception) -> tuple[Failure, Mapping[str, Any] | None, 
     class_names = [cls.__name__ for cls in type(exception).__mro__[:-3]]
     status = status if isinstance(status, int) else None
     body = body if isinstance(body, Mapping) else str(exception)
-    return classify(status, body, headers, class_names, now=now), headers, now
+    return classify(status, body, headers, class_names, now=now, operator_rules=rules), headers, now

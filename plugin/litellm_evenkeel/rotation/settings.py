@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.model.account import AccountSettings, hide_key_like_names
+from litellm_evenkeel.rotation.model.error_rule import ErrorRules  # noqa: TC001 - pydantic reads it
 from litellm_evenkeel.rotation.state.cooldown import CooldownSettings
 from litellm_evenkeel.settings_schema.types import (
     LITELLM,
@@ -178,6 +179,8 @@ class RotationSettings(SettingsModel):
 
     strategy: StrategyName = StrategyName.HEADROOM
     """The rule that ranks candidates."""
+    strategies: Annotated[Mapping[str, StrategyName], AfterValidator(frozen_mapping)] = Field(default_factory=dict)
+    """Strategies of single model groups, by the name that clients ask for."""
     snapshot_ttl: PositiveDuration = 10.0
     """Time after which the weights of all candidates are measured again. Failures, and limits that providers state,
     change them at once."""
@@ -191,6 +194,8 @@ class RotationSettings(SettingsModel):
     """Whether responses name their account in the header `x-evenkeel-account`."""
     litellm_cooldowns: Switch = False
     """Whether LiteLLM's own cooldowns stay on beside those of the rotation."""
+    error_rules: ErrorRules = ()
+    """Rules that classify failures differently. The first that matches applies, before all others."""
     cooldown: CooldownSettings = Field(default_factory=CooldownSettings)
     affinity: AffinitySettings = Field(default_factory=AffinitySettings)
     shared: SharingSettings = Field(default_factory=SharingSettings)
@@ -203,6 +208,11 @@ class RotationSettings(SettingsModel):
 def check_consistency(settings: RotationSettings, path: str) -> None:
     """Raise SettingsError for the first two settings that contradict each other. No address is shown."""
     cooldown, affinity, shared = settings.cooldown, settings.affinity, settings.shared
+    for number, rule in enumerate(settings.error_rules, 1):
+        if rule.status is None and not rule.contains.strip():
+            raise SettingsError(
+                f"{path}.error_rules[{number}]: expected what it matches, got nothing. Hint: add status or contains."
+            )
     if cooldown.max < cooldown.initial:
         raise SettingsError(
             f"{path}.cooldown.max: expected at least the {cooldown.initial:g}s of {path}.cooldown.initial, got "

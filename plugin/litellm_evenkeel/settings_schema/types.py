@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, TypeGuard, TypeVar, get_args, get_origin
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr, ValidationInfo, field_validator
 from pydantic.json_schema import WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -46,6 +46,8 @@ class SettingsModel(BaseModel):
     def _read_text(cls, value: object, info: ValidationInfo) -> object:
         """Read text as it stands in an environment variable: JSON, a list with commas, or the name of a choice."""
         kind = strip_optional(cls.model_fields[info.field_name or ""].annotation)
+        if get_origin(kind) is tuple and isinstance(value, str) and value.lstrip().startswith("["):
+            return parse_json(value)
         if get_origin(kind) is tuple and isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         if is_choice(kind):
@@ -102,6 +104,12 @@ def _whole(value: object) -> int:
     return int(text)
 
 
+def _share(value: object) -> float | None:
+    text = str(value).strip()
+    percent = durations.number(text.removesuffix("%")) if text.endswith("%") else None
+    return durations.number(value) if percent is None else percent / 100
+
+
 def _stripped(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
@@ -147,6 +155,7 @@ PositiveDuration = Annotated[float, Gt(0), _read_by(durations.span), Expected(f"
 PositiveNumber = Annotated[float, Gt(0), _read_by(durations.number), Expected("a number above 0")]
 Factor = Annotated[float, Ge(1), _read_by(durations.number), Expected("a number of 1 or more")]
 Ratio = Annotated[float, Ge(0), Le(1), _read_by(durations.number), Expected("a number from 0 to 1")]
+Share = Annotated[float, Ge(0), Lt(1), _read_by(_share), Expected("a share below 1, such as 20% or 0.2"), _TIME_SCHEMA]
 Count = Annotated[int, Ge(0), BeforeValidator(_whole), Expected("a whole number of 0 or more")]
 PositiveCount = Annotated[int, Ge(1), BeforeValidator(_whole), Expected("a whole number of 1 or more")]
 Switch = Annotated[bool, BeforeValidator(_stripped), Expected("`on` or `off`"), _SWITCH_SCHEMA]

@@ -15,12 +15,14 @@ from litellm_evenkeel.litellm_router import deployments_of, running_router
 from litellm_evenkeel.rotation.inspection import metric_definitions
 from litellm_evenkeel.rotation.inspection.gauges import Gauges
 from litellm_evenkeel.rotation.inspection.metrics import RotationMetrics
+from litellm_evenkeel.rotation.model.account import Account
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from prometheus_client import CollectorRegistry
 
+    from litellm_evenkeel.rotation.controls.control_sync import ControlSync
     from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
@@ -29,6 +31,7 @@ LOG = logging.getLogger("litellm_evenkeel.rotation")
 def expose(
     inspector: RotationInspector,
     metrics: RotationMetrics,
+    controls: ControlSync,
     on_error: Callable[[str, Exception], None],
     *,
     is_shared: Callable[[], bool | None] = lambda: None,
@@ -44,7 +47,8 @@ def expose(
         from litellm_evenkeel.admin import routes  # noqa: PLC0415 - needs FastAPI, which may be missing without a proxy
 
         registry = metrics.registry
-        handlers = AdminHandlers(inspector, Worker(os.getpid(), proxy_process.worker_count(environ), is_shared))
+        worker = Worker(os.getpid(), proxy_process.worker_count(environ), is_shared)
+        handlers = AdminHandlers(inspector, worker, controls, configured=configured_accounts)
         routes.install(handlers, lambda: exposition(registry, environ))
 
 
@@ -58,6 +62,15 @@ def metrics(registry: CollectorRegistry = REGISTRY) -> RotationMetrics:
             " once."
         )
         return RotationMetrics(None)
+
+
+def configured_accounts() -> set[str]:
+    """Return the names of the accounts of all deployments in the running proxy."""
+    router = running_router()
+    return {
+        Account.from_deployment(deployment.get("litellm_params") or {}, deployment.get("model_info")).name
+        for deployment in (() if router is None else deployments_of(router, None))
+    }
 
 
 def deployments(model: str) -> Sequence[Mapping[str, Any]]:

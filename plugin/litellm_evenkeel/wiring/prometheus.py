@@ -43,6 +43,7 @@ def prometheus() -> EvenkeelPrometheusLogger:
     callback = EvenkeelPrometheusLogger(settings=own.metrics, open_budgets=budgets, folder=folder)
     mount(callback, folder)
     routes.install_health("budgets", lambda: _health(callback))
+    routes.install_health("metrics", callback.event_counts)
     return callback
 
 

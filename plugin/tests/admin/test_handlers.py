@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from litellm_evenkeel.admin.control_actions import Action
 from litellm_evenkeel.admin.handlers import AdminHandlers, Worker
 from litellm_evenkeel.errors import AdminRequestError
+from litellm_evenkeel.operator_actions import OperatorAction, subscribe
 from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.rotation.account_router import AccountRouter
+from litellm_evenkeel.rotation.controls.control_sync import ControlSync
 from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
 from litellm_evenkeel.rotation.inspection.metrics import RotationMetrics
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
@@ -21,7 +24,7 @@ from litellm_evenkeel.rotation.selection.pick import Pick
 from litellm_evenkeel.rotation.settings import RotationSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Iterator
 
 SECRET = "sk-a-secret-that-must-not-appear"
 CLIENT = "hash-of-a-key"
@@ -56,7 +59,12 @@ class World:
         )
         self.router: list[dict[str, Any]] = []
         inspector = RotationInspector(self.account_router, metrics.counts, deployments=lambda _: self.router)
-        self.handlers = AdminHandlers(inspector, Worker(4711, workers, lambda: is_shared))
+        self.handlers = AdminHandlers(
+            inspector,
+            Worker(4711, workers, lambda: is_shared),
+            ControlSync(self.account_router.controls),
+            configured=lambda: {"north", "south", "west"},
+        )
 
     def clock(self) -> float:
         return self.now
@@ -191,6 +199,7 @@ async def test_an_operator_releases_an_account() -> None:
         "worker": {"pid": 4711, "workers": None, "shared": None},
         "released": name,
         "everywhere": False,
+        "journaled": None,
     }
     assert ok(await on.handlers.accounts({"state": "quarantined"}))["total"] == 0
     assert "Did you mean north?" in await refused(on.handlers.release("nort"), 404)
@@ -215,3 +224,71 @@ async def test_explaining_lets_requests_through_meanwhile() -> None:
     for _ in range(20):
         await on.ask()
     ok(await question)
+
+
+@pytest.fixture
+def actions() -> Iterator[list[OperatorAction]]:
+    """Operators' actions, as the journal gets them."""
+    done: list[OperatorAction] = []
+
+    async def listen(action: OperatorAction) -> None:
+        if action.reason == "fails":
+            raise OSError
+        done.append(action)
+
+    unsubscribe = subscribe(listen)
+    yield done
+    unsubscribe()
+
+
+async def test_a_control_is_in_force_shown_and_recorded(actions: list[OperatorAction]) -> None:
+    on = World(workers=1)
+    await on.ask()
+    done = ok(await on.handlers.control("north", Action.PAUSE, {"for": "2h", "reason": "new key"}, "anna"))
+    control = {"kind": "traffic", "value": "paused", "ends_in_seconds": 7200.0, "by": "anna", "reason": "new key"}
+    assert (done["account"], done["controls"], done["everywhere"], done["journaled"]) == (
+        "north",
+        [control],
+        True,
+        True,
+    )
+    (shown,) = ok(await on.handlers.accounts({"account": "north"}))["accounts"]
+    assert (shown["state"], shown["traffic_share"], shown["controls"]) == ("paused", 0.0, [control])
+    assert [account["account"] for account in ok(await on.handlers.accounts({"state": "paused"}))["accounts"]] == [
+        "north"
+    ]
+    explained = ok(await on.handlers.explain({"model": "chat"}))
+    (candidate,) = [each for each in explained["candidates"] if each["account"] == "north"]
+    assert candidate["blocker"]["reason"] == "paused"
+    assert "/evenkeel/accounts/north/resume" in candidate["change"]
+    resumed = ok(await on.handlers.control("north", Action.RESUME, {}, "anna"))
+    assert resumed["controls"] == []
+    assert [(action.by, action.action, action.account, action.seconds) for action in actions] == [
+        ("anna", "pause", "north", 7200.0),
+        ("anna", "resume", "north", None),
+    ]
+
+
+async def test_a_weight_is_recorded_with_its_value(actions: list[OperatorAction]) -> None:
+    on = World()
+    done = ok(await on.handlers.control("west", Action.WEIGHT, {"value": "0.5"}, "anna"))
+    assert (done["everywhere"], [control["value"] for control in done["controls"]]) == (False, [0.5])
+    assert [action.value for action in actions] == ["0.5"]
+
+
+async def test_an_action_that_cannot_be_recorded_takes_effect_and_says_it(actions: list[OperatorAction]) -> None:
+    on = World()
+    done = ok(await on.handlers.control("north", Action.DRAIN, {"reason": "fails"}))
+    assert (done["journaled"], done["controls"][0]["value"]) == (False, "draining")
+    assert not actions
+
+
+async def test_an_unknown_account_cannot_be_controlled() -> None:
+    on = World()
+    await on.ask()
+    assert "Did you mean north?" in await refused(on.handlers.control("nroth", Action.PAUSE, {}), 404)
+
+
+async def test_without_a_journal_nothing_is_recorded() -> None:
+    on = World()
+    assert ok(await on.handlers.control("north", Action.PAUSE, {}))["journaled"] is None

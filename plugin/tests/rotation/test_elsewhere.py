@@ -13,6 +13,7 @@ from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator
+from litellm_evenkeel.rotation.affinity.session_affinity import SessionAffinity
 from litellm_evenkeel.rotation.affinity.session_table import SessionTable
 from litellm_evenkeel.rotation.inspection.inspector import ExplainQuery, RotationInspector
 from litellm_evenkeel.rotation.inspection.metrics import PickCounts
@@ -45,8 +46,9 @@ class Rig:
             random=random.Random(3).random,
             spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
             observer=Observer(),
-            sessions=self.sessions,
-            replicator=replicator,
+            affinity=SessionAffinity(
+                settings.affinity, clock=world.clock, sessions=self.sessions, replicator=replicator
+            ),
         )
         self.deployments = [
             {"litellm_params": {"model": "m"}, "model_info": {"id": name, "account": name, "limits": limits}}

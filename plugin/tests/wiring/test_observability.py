@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from litellm_evenkeel.rotation.account_router import AccountRouter
+from litellm_evenkeel.rotation.controls.control_sync import ControlSync
 from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.settings import RotationSettings
@@ -30,7 +31,10 @@ def begun(counted: RotationMetrics, environ: dict[str, str]) -> None:
         observer=counted,
     )
     inspector = RotationInspector(router, counted.counts)
-    observability.expose(inspector, counted, lambda where, error: pytest.fail(f"{where}: {error}"), environ=environ)
+    controls = ControlSync(router.controls)
+    observability.expose(
+        inspector, counted, controls, lambda where, error: pytest.fail(f"{where}: {error}"), environ=environ
+    )
 
 
 def test_one_process_is_read_at_each_scrape() -> None:

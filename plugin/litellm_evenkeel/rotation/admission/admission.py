@@ -50,7 +50,7 @@ class Admission:
         on_queued: Callable[[float, bool], None],
         errors: Callable[[str, Exception], None],
     ) -> None:
-        self._pool, self._candidates, self._queue_timeout = pool, candidates, queue_timeout
+        self._pool, self._candidates, self.queue_timeout = pool, candidates, queue_timeout
         self._clock, self._on_queued = clock, on_queued
         self.queue = AdmissionQueue(pool, errors)
 
@@ -68,7 +68,7 @@ class Admission:
         share of its retries that it has used: with the last one, it waits until the probe of another request succeeds,
         or until the queue timeout is over.
         """
-        probes_after = used_attempts * self._queue_timeout
+        probes_after = used_attempts * self.queue_timeout
         if probes_after > waited:
             request = request._replace(probes=Probes.AFTER_COOLDOWN)
         outcome = self.try_now(cached, deployments, request)
@@ -96,7 +96,7 @@ class Admission:
             # There may be no other request that keeps the snapshot fresh.
             self._pool.ensure_fresh(candidates, now)
             return None
-        if self.queue.is_queued(candidates):
+        if self.queue.is_queued(candidates) and not self._pool.serves_drained_session(candidates, request):
             return None
         outcome = self._pick(cached, deployments, request)
         if isinstance(outcome, Pick):
@@ -142,7 +142,7 @@ class Admission:
 
     def _timeout(self, attempt: _Wait, no_capacity: NoCapacity | None, *, is_final_try: bool) -> float | None:
         """Return for how many seconds a request waits, or `None` if waiting does not help."""
-        timeout = self._queue_timeout - attempt.waited
+        timeout = self.queue_timeout - attempt.waited
         if no_capacity is None or no_capacity.blocker is None:
             return timeout
         if no_capacity.blocker.reason is BlockReason.ESTIMATE_PROBE:

@@ -47,7 +47,7 @@ class PinnedAccount:
     is_candidate: bool = True
     is_quarantined: bool = False
     cooldown_left: float = 0.0
-    """Seconds until the cooldown ends; 0 or less if there is none."""
+    """Seconds until its cooldown and an operator's pause end; 0 or less if there is neither."""
     failures: float = 0
     """Number of failures since the last success."""
     latency: float | None = None

@@ -54,6 +54,11 @@ class SessionAffinity:
             self.sessions.on_change = replicator.put
         self._keys = SessionKeyReader(settings)
 
+    def use(self, settings: AffinitySettings) -> None:
+        """Use other settings from now on. The sources of session keys stay the same."""
+        self._settings = settings
+        self.sessions.use(settings)
+
     async def prefer(
         self, candidates: CandidateSet, request: PickRequest, kwargs: Mapping[str, Any], messages: object
     ) -> Preference:
@@ -132,11 +137,15 @@ class SessionAffinity:
         first = deployments[0]
         cooldowns = first.account.cooldown, first.model.cooldown
         cooling_down = [cooldown for cooldown in cooldowns if cooldown.kind is not None]
+        ends = [cooldown.until for cooldown in cooling_down]
+        pause = first.account.pause
+        if pause is not None and not pause.is_draining:
+            ends.append(pause.until)
         return decide(
             PinnedAccount(
                 is_candidate=not excluded or any(deployment.spec.id not in excluded for deployment in deployments),
                 is_quarantined=any(cooldown.state(now) is HealthState.QUARANTINED for cooldown in cooling_down),
-                cooldown_left=max((cooldown.until - now for cooldown in cooling_down), default=0.0),
+                cooldown_left=max(ends, default=now) - now,
                 failures=max(cooldowns[0].failures, cooldowns[1].failures),
                 latency=first.latency.recent(now),
                 median_latency=candidates.median_latency,
@@ -152,5 +161,10 @@ class SessionAffinity:
         if preference.key is not None and self.sessions.away_for(preference.key, now) > longest:
             return True
         usage = preference.request.usage
-        blockers = [deployment.blocker(usage, now) for deployment in candidates.deployments_at(preference.pinned or "")]
+        blockers = [
+            deployment.blocker_while_draining(usage, now)
+            if deployment.account.is_draining(now)
+            else deployment.blocker(usage, now)
+            for deployment in candidates.deployments_at(preference.pinned or "")
+        ]
         return bool(blockers) and all(blocker is not None and blocker.until > now + longest for blocker in blockers)

@@ -80,6 +80,10 @@ class SessionTable:
         self._events: Counter[str] = Counter()
         self.savings = CacheSavingsCounter()
 
+    def use(self, settings: AffinitySettings) -> None:
+        """Use other settings from now on."""
+        self._settings = settings
+
     def account_of(self, key: SessionKey, now: float) -> str | None:
         """Return the account that a session is pinned to, `None` without a pin. This does not prolong the pin."""
         if key.text not in self._pins:

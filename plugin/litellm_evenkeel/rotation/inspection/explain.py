@@ -147,7 +147,7 @@ def explain(
     return Explanation(
         model=candidates.name,
         request=request,
-        strategy=str(pool.settings.strategy),
+        strategy=str(pool.strategy_of(candidates.name)),
         snapshot_age_seconds=max(now - candidates.snapshot.taken, 0.0),
         verdict=_rejection(no_capacity) if no_capacity else _verdict(rows, candidates, selected),
         chosen=None if selected is None else candidates.deployments[selected.position].spec.account,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from litellm_evenkeel.instrumentation.export import Sample
 from litellm_evenkeel.instrumentation.label_limit import OTHER
+from litellm_evenkeel.providers.failure import FailureKind
 from litellm_evenkeel.rotation.inspection import metric_definitions
 from litellm_evenkeel.rotation.inspection.account_status import scope_status, scopes_by_account
-from litellm_evenkeel.rotation.state.cooldown import HealthState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,6 +48,8 @@ class Gauges:
             yield Sample(metric_definitions.QUEUE_LENGTH, (label,), number)
         ages = [now - candidates.snapshot.taken for candidates in self._inspector.candidate_sets()]
         yield Sample(metric_definitions.SNAPSHOT_AGE, (), max(ages, default=0.0))
+        for kind, number in self._inspector.controls.counts().items():
+            yield Sample(metric_definitions.CONTROLS, (kind,), number)
         hits, misses = self._inspector.candidate_cache_counts()
         yield Sample(metric_definitions.CANDIDATE_CACHE, ("hit",), hits)
         yield Sample(metric_definitions.CANDIDATE_CACHE, ("miss",), misses)
@@ -96,7 +98,7 @@ def _scope_samples(account: str, scope: ScopeStatus) -> Iterator[Sample]:
     if scope.model is None:
         yield Sample(metric_definitions.IN_FLIGHT, (account,), scope.in_flight)
     if scope.failure is not None:
-        left = math.inf if scope.state is HealthState.QUARANTINED else scope.cooldown_seconds or 0.0
+        left = math.inf if scope.failure is FailureKind.PERMANENT else scope.cooldown_seconds or 0.0
         yield Sample(metric_definitions.COOLDOWN_SECONDS, (account, model, scope.failure.value), left)
     yield Sample(metric_definitions.TRAFFIC_RATIO, (account, model), scope.traffic_share)
     if scope.latency_seconds is not None and scope.model is not None:

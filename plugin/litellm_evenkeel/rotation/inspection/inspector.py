@@ -7,17 +7,18 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from litellm_evenkeel.rotation.inspection.account_status import account_statuses
+from litellm_evenkeel.rotation.inspection.account_status import account_statuses, control_status, fingerprints
 from litellm_evenkeel.rotation.inspection.explain import explain
 from litellm_evenkeel.rotation.model.request import PickRequest, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 
     from litellm_evenkeel.rotation.account_router import AccountRouter
     from litellm_evenkeel.rotation.affinity.policy import AffinityDecision
     from litellm_evenkeel.rotation.affinity.session_table import SessionCounts
-    from litellm_evenkeel.rotation.inspection.account_status import AccountStatus
+    from litellm_evenkeel.rotation.controls.control_table import ControlTable
+    from litellm_evenkeel.rotation.inspection.account_status import AccountStatus, ControlStatus
     from litellm_evenkeel.rotation.inspection.explain import Explanation
     from litellm_evenkeel.rotation.inspection.metrics import PickCounts
     from litellm_evenkeel.rotation.pool.account_pool import AccountPool
@@ -103,7 +104,13 @@ class RotationInspector:
     async def accounts(self, only: Sequence[str] | None = None) -> tuple[AccountStatus, ...]:
         """Return the status of all accounts, or of those in `only`."""
         pool, counts = self.pool, self.session_counts()
-        return await _run_in_slices(account_statuses(pool, pool.now(), self._pick_counts, counts, only=only))
+        controls_of = self._router.controls.of_account
+        statuses = account_statuses(pool, pool.now(), self._pick_counts, counts, only=only, controls_of=controls_of)
+        return await _run_in_slices(statuses)
+
+    def fingerprints(self) -> Mapping[str, Hashable]:
+        """Return a value for each account that changes when something happens to the account."""
+        return fingerprints(self.pool, self.controls.of_account, self.pool.now())
 
     async def explain(self, query: ExplainQuery) -> ExplainResult | None:
         """Explain what would be picked now. Return `None` for an unknown model group."""
@@ -132,6 +139,16 @@ class RotationInspector:
             self.queue_lengths().get(candidates.name, 0),
             candidates.fair_share.is_scarce,
         )
+
+    @property
+    def controls(self) -> ControlTable:
+        """The controls that are in force."""
+        return self._router.controls
+
+    def controls_of(self, account: str) -> list[ControlStatus]:
+        """Return the controls of an account."""
+        now = self.pool.now()
+        return [control_status(control, now) for control in self.controls.of_account(account)]
 
     def release(self, account: str) -> bool:
         """End the cooldowns of `account` and of its models. Return whether the account exists."""

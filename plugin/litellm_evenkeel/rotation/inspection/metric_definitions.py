@@ -71,7 +71,8 @@ COOLDOWN_SECONDS = MetricDefinition(
 TRAFFIC_RATIO = MetricDefinition(
     MetricType.GAUGE,
     "rotation_traffic_ratio",
-    "Share of its traffic that an account or model takes: 0 during a cooldown, below 1 during its ramp-up.",
+    "Share of its traffic that an account or model takes: 0 while it is paused or cools down, below 1 during its "
+    "ramp-up.",
     ("account", "model"),
     "livemin",
     1.0,
@@ -141,6 +142,13 @@ CANDIDATE_CACHE = MetricDefinition(
     "Look-ups in the cache of candidate sets: hit or miss.",
     ("outcome",),
 )
+CONTROLS = MetricDefinition(
+    MetricType.GAUGE,
+    "rotation_controls",
+    "Controls of operators in force: paused and draining accounts, and those with another priority or weight.",
+    ("kind",),
+    "livemax",
+)
 SHARED_CONNECTED = MetricDefinition(
     MetricType.GAUGE,
     "rotation_shared_connected",
@@ -164,6 +172,7 @@ SAMPLED = (
     SESSION_REQUESTS,
     SESSION_PINS,
     CANDIDATE_CACHE,
+    CONTROLS,
     SHARED_CONNECTED,
 )
 """Sampled at each scrape."""

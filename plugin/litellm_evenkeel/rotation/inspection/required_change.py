@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
 # Blockers that say nothing of the limits: a limit may block the candidate as well.
-WITHOUT_LIMIT = frozenset({BlockReason.QUARANTINED, BlockReason.COOLDOWN, BlockReason.PROBING})
+WITHOUT_LIMIT = frozenset(
+    {
+        BlockReason.PAUSED,
+        BlockReason.DRAINING,
+        BlockReason.QUARANTINED,
+        BlockReason.COOLDOWN,
+        BlockReason.PROBING,
+    }
+)
 
 
 def required_change(
@@ -61,6 +69,10 @@ def _end_of(blocker: Blocker, deployment: DeploymentState, now: float) -> str:
     seconds = max(blocker.until - now, 0.0)
     ends_in = formatting.time(seconds)
     match blocker.reason:
+        case BlockReason.PAUSED | BlockReason.DRAINING:
+            route = f"POST /evenkeel/accounts/{quote(deployment.spec.account)}/resume"
+            end = "" if seconds == math.inf else f", or the end in {ends_in}"
+            sentence = f"needs an operator to resume it{end}: {route}"
         case BlockReason.QUARANTINED:
             route = f"POST /evenkeel/accounts/{quote(deployment.spec.account)}/release"
             sentence = f"needs a release by an operator ({blocker.detail}): {route}"

@@ -14,6 +14,7 @@ from litellm_evenkeel.settings_schema.types import (
     Count,
     PositiveNumber,
     SettingsModel,
+    Share,
     frozen_mapping,
     parse_json,
 )
@@ -79,6 +80,8 @@ class AccountSettings(SettingsModel):
     priority: Count | None = None
     """Accounts with a lower number are used first, those with a higher one only while no lower one has capacity; 1 by
     default."""
+    keep: Share | None = None
+    """Share of each limit that is never used, whether it is set here or stated by the provider; nothing by default."""
     limits: LimitsSetting | None = None
     """Limits over all models: rpm, tpm, concurrent, windows, daily, budget."""
     models: Annotated[

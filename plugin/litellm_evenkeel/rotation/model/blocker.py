@@ -9,6 +9,10 @@ from enum import StrEnum
 class BlockReason(StrEnum):
     """Why a candidate is blocked."""
 
+    PAUSED = "paused"
+    """An operator has paused the account."""
+    DRAINING = "draining"
+    """An operator drains the account: it takes only requests of sessions that are pinned to it."""
     QUARANTINED = "quarantined"
     """A cooldown without an end: an operator or a new credential ends it."""
     COOLDOWN = "cooldown"
@@ -26,6 +30,8 @@ class BlockReason(StrEnum):
 
 
 DESCRIPTIONS = {
+    BlockReason.PAUSED: "paused by an operator",
+    BlockReason.DRAINING: "draining: it takes only sessions that are pinned to it",
     BlockReason.QUARANTINED: "quarantined",
     BlockReason.COOLDOWN: "cooling down",
     BlockReason.PROBING: "its probe is in flight",

@@ -60,6 +60,8 @@ class DeploymentSpec:
     """Limits of the account for this model."""
     credential: str = ""
     """Fingerprint of the credential; it changes when the account gets a new key."""
+    keep: float = 0.0
+    """Share of each limit that is never used. `limits` and `model_limits` leave it out already."""
 
     @classmethod
     def from_litellm(
@@ -74,7 +76,7 @@ class DeploymentSpec:
         account = Account.from_deployment(params, info, credential).name
         model_group = str(deployment.get("model_name"))
         path = f"model_info of a deployment of {model_group[:60]!r}"
-        own = {name: info[name] for name in ("weight", "priority", "limits") if info.get(name) is not None}
+        own = {name: info[name] for name in ("weight", "priority", "keep", "limits") if info.get(name) is not None}
         if isinstance(info.get("models"), Mapping):
             # Anything but a mapping belongs to another plugin or tool.
             own["models"] = info["models"]
@@ -86,15 +88,18 @@ class DeploymentSpec:
         model_limits = next((models[name] for models, name in names if name is not None), None)
         if model_limits is None:
             model_limits = _LIMITS.parse(info.get("model_limits") or _litellm_limits(params), f"{path}, model_limits")
+        keep = next((each.keep for each in sources if each.keep is not None), 0.0)
+        limits = next((each.limits for each in sources if each.limits is not None), UNLIMITED)
         return cls(
             id=str(info.get("id") or ""),
             account=account,
             model=model,
             weight=next((each.weight for each in sources if each.weight is not None), 1.0),
             priority=next((each.priority for each in sources if each.priority is not None), 1),
-            limits=next((each.limits for each in sources if each.limits is not None), UNLIMITED),
-            model_limits=model_limits,
+            limits=limits.keeping(keep),
+            model_limits=model_limits.keeping(keep),
             credential=credential,
+            keep=keep,
         )
 
 

@@ -14,7 +14,7 @@ limits:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -103,6 +103,13 @@ class Limits:
                 f"{path}.concurrent: expected a number of requests, got {concurrent!r}. Hint: write 1 or more."
             )
         return cls.strictest([cls(windows, concurrent)])
+
+    def keeping(self, share: float) -> Limits:
+        """Return the limits that leave this share of each amount unused. Requests in flight are not concerned."""
+        if not share:
+            return self
+        windows = (replace(limit, amount=limit.amount * (1 - share)) for limit in self.windows)
+        return Limits(tuple(windows), self.concurrent)
 
 
 UNLIMITED = Limits()

@@ -27,13 +27,14 @@ from litellm_evenkeel.rotation.state.quota_window import QuotaWindow
 from litellm_evenkeel.rotation.state.registry import ScopeRegistry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from litellm_evenkeel.providers.limit_headers import LimitReading
+    from litellm_evenkeel.rotation.model.control import Pause
     from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
     from litellm_evenkeel.rotation.model.request import Usage
     from litellm_evenkeel.rotation.selection.selector import Selection
-    from litellm_evenkeel.rotation.settings import RotationSettings
+    from litellm_evenkeel.rotation.settings import RotationSettings, StrategyName
     from litellm_evenkeel.rotation.state.account_scope import MakeWindow, ScopeKey, ShareSlots
 
 
@@ -51,6 +52,7 @@ class AccountPool:
         make_window: MakeWindow | None = None,
         on_capacity: Callable[[CandidateSet], None] | None = None,
         share_slots: ShareSlots | None = None,
+        pause_of: Callable[[str], Pause | None] | None = None,
     ) -> None:
         self.settings = settings
         self.now, self._random = clock, random
@@ -59,6 +61,7 @@ class AccountPool:
         self._on_capacity = on_capacity or (lambda _: None)
         self._make_window = make_window or (lambda _key, limit: QuotaWindow(limit))
         self._share_slots = share_slots or (lambda _: None)
+        self._pause_of = pause_of or (lambda _: None)
         self._registry = ScopeRegistry(self._make_scope)
         self.scopes, self.deployments_of = self._registry.scopes, self._registry.deployments_of
         self.deployments: dict[tuple[str, str], DeploymentState] = {}
@@ -92,9 +95,13 @@ class AccountPool:
     def candidate_set(self, name: str, specs: Sequence[DeploymentSpec]) -> CandidateSet:
         """Create a candidate set; `name` is its model group."""
         deployments = tuple([self.deployment(spec) for spec in specs])
-        candidates = CandidateSet(name, deployments, STRATEGIES[self.settings.strategy](deployments), self.now())
+        candidates = CandidateSet(name, deployments, STRATEGIES[self.strategy_of(name)](deployments), self.now())
         self.candidate_sets.add(candidates)
         return candidates
+
+    def strategy_of(self, model_group: str) -> StrategyName:
+        """Return the name of a model group's strategy."""
+        return self.settings.strategies.get(model_group, self.settings.strategy)
 
     def remove_deployment(self, deployment: DeploymentState) -> None:
         """Remove a deployment. The usage and the cooldown of its account still count."""
@@ -239,6 +246,36 @@ class AccountPool:
         self._broadcast(CooldownUpdate(account, None, None, "", self.now(), is_provider_stated=True))
         return True
 
+    def apply_pause(self, account: str) -> None:
+        """Apply the changed pause of an account."""
+        scope = self.scopes.get((account, None))
+        if scope is not None:
+            scope.pause = self._pause_of(account)
+            self._cooldown_changed(scope)
+
+    def retire_sets_of(self, account: str) -> None:
+        """Retire the candidate sets of an account whose specs have changed: requests look their candidates up again."""
+        scope = self.scopes.get((account, None))
+        deployments = () if scope is None else self.deployments_of(scope)
+        self._retire_all(candidates for each in deployments for candidates in self.candidate_sets.sets_of(each))
+
+    def serves_drained_session(self, candidates: CandidateSet, request: PickRequest) -> bool:
+        """Return whether a draining account can serve a request of its session at once: no other request may."""
+        now = self.now()
+        return request.preferred_account is not None and any(
+            deployment.account.is_draining(now)
+            and deployment.spec.id not in request.excluded
+            and deployment.blocker_while_draining(request.usage, now) is None
+            for deployment in candidates.deployments_at(request.preferred_account)
+        )
+
+    def use(self, settings: RotationSettings) -> None:
+        """Use other settings from now on. Requests look their candidates up again."""
+        self.settings = settings
+        for scope in self.scopes.values():
+            scope.cooldown.use(settings.cooldown)
+        self._retire_all(candidates for sets in self._sets_of.values() for candidates, _ in sets)
+
     def expire_reservations(self, now: float) -> int:
         """Release the reservations that have expired, and return their number."""
         count = 0
@@ -370,12 +407,22 @@ class AccountPool:
             self._reset_scope(scope)
         return had_updates or bool(scopes)
 
+    def _retire_all(self, outdated: Iterable[CandidateSet]) -> None:
+        for candidates in dict.fromkeys(outdated):
+            self.candidate_sets.retire(candidates)
+            self._on_capacity(candidates)
+        # The limits of deployments that no request uses now would still hold.
+        self._remove_unused()
+
     def _reset_scope(self, scope: AccountScope) -> None:
         scope.release(self.now())
         self._cooldown_changed(scope)
 
     def _make_scope(self, key: ScopeKey) -> AccountScope:
-        return AccountScope(key, Cooldown(self.settings.cooldown, self._random), self._make_window, self._share_slots)
+        cooldown, pause = Cooldown(self.settings.cooldown, self._random), None
+        if key[1] is None:
+            pause = self._pause_of(key[0])
+        return AccountScope(key, cooldown, self._make_window, self._share_slots, pause)
 
     def _detach(self, deployment: DeploymentState) -> None:
         self._registry.remove_deployment(deployment, self.now())

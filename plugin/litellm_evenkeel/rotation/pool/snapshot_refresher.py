@@ -20,7 +20,7 @@ class SnapshotRefresher:
     """Refreshes the snapshots of one pool in one event loop. The pool calls it when a snapshot is too old."""
 
     def __init__(self, snapshot_ttl: float, clock: Callable[[], float], on_refresh: Callable[[float], None]) -> None:
-        self._snapshot_ttl, self._clock, self._on_refresh = snapshot_ttl, clock, on_refresh
+        self.snapshot_ttl, self._clock, self._on_refresh = snapshot_ttl, clock, on_refresh
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __call__(self, candidates: CandidateSet) -> None:
@@ -38,7 +38,7 @@ class SnapshotRefresher:
 
     def _refresh(self, candidates: CandidateSet) -> None:
         now = self._clock()
-        if now < candidates.snapshot.taken + candidates.snapshot_ttl(self._snapshot_ttl):
+        if now < candidates.snapshot.taken + candidates.snapshot_ttl(self.snapshot_ttl):
             began = time.perf_counter()
             try:
                 candidates.refresh_dirty(now)

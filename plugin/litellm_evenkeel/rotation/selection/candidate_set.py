@@ -77,7 +77,7 @@ class CandidateSet:
             weight, reopening = self.measure(deployment, now)
             weights.append(weight)
             reopens_at.append(reopening)
-            if deployment.traffic_share(now) > 0:
+            if deployment.traffic_share(now) > 0 and not deployment.is_paused(now):
                 capacity.add(*deployment.remaining_requests(TYPICAL_USAGE, now))
         latencies = [
             latency for deployment in self.deployments if (latency := deployment.latency.recent(now)) is not None

@@ -94,6 +94,8 @@ def _select_pinned(
             if deployment.spec.id in request.excluded:
                 continue
             blocker = blocker_of(deployment, request, now)
+            if blocker is not None and blocker.reason is BlockReason.DRAINING and account == request.preferred_account:
+                blocker = deployment.blocker_while_draining(request.usage, now)
             if blocker is None:
                 share = deployment.traffic_share(now)
                 if share >= 1 or (not is_replaced and random() < share):

@@ -17,6 +17,7 @@ from litellm_evenkeel.rotation.state.quota_window import EPSILON, QuotaWindow
 
 if TYPE_CHECKING:
     from litellm_evenkeel.providers.limit_headers import LimitReading
+    from litellm_evenkeel.rotation.model.control import Pause
     from litellm_evenkeel.rotation.model.request import Usage
 
 ScopeKey = tuple[str, str | None]
@@ -40,6 +41,8 @@ class AccountScope:
     cooldown: Cooldown
     _make_window: MakeWindow
     _share_slots: ShareSlots
+    pause: Pause | None = None
+    """Pause by an operator, or its draining; `None` without one. It may have ended."""
     in_flight: int = 0
     freed_count: int = 0
     """Number of events that may have freed capacity. A blocker that was cached before is void."""
@@ -104,10 +107,22 @@ class AccountScope:
 
         With `ignore_leases`, only the capacity of all workers together counts, not what this worker has leased.
         """
+        pause = self.pause
+        # First: a request may override an estimated cooldown, but not an operator.
+        if pause is not None and now < pause.until:
+            return Blocker(BlockReason.DRAINING if pause.is_draining else BlockReason.PAUSED, pause.until, "")
+        return self.blocker_without_pause(usage, now, ignore_leases=ignore_leases)
+
+    def blocker_without_pause(self, usage: Usage, now: float, *, ignore_leases: bool = False) -> Blocker | None:
+        """Return what blocks a request for which an operator's pause does not count, or `None`."""
         cooldown = self.cooldown
         if cooldown.kind is not None and cooldown.traffic_share(now) <= 0:
             return self._cooldown_blocker(now)
         return self.limit_blocker(usage, now, ignore_leases=ignore_leases)
+
+    def is_draining(self, now: float) -> bool:
+        """Return whether an operator drains the account, so that only its sessions use it."""
+        return self.pause is not None and self.pause.is_draining and now < self.pause.until
 
     def limit_blocker(self, usage: Usage, now: float, *, ignore_leases: bool = False) -> Blocker | None:
         """Return the limit that blocks a request, whatever the cooldown, or `None`."""

@@ -128,6 +128,10 @@ class Cooldown:
     _estimate_probe_at: float = -math.inf
     """Start of the first attempt since the last failure; `-inf` if none began, `inf` once one succeeded."""
 
+    def use(self, settings: CooldownSettings) -> None:
+        """Use other settings from now on."""
+        self._settings = settings
+
     def state(self, now: float) -> HealthState:
         """Return the state."""
         if self.kind is None:

@@ -87,7 +87,7 @@ class DeploymentState:
     def blocker(self, usage: Usage, now: float) -> Blocker | None:
         """Return what blocks a request of size `usage` now, or `None`."""
         account, model = self.account, self.model
-        is_free = account.cooldown.kind is None and model.cooldown.kind is None
+        is_free = account.cooldown.kind is None and model.cooldown.kind is None and account.pause is None
         is_just_checked = usage is self._available_for and now == self._available_at
         if is_just_checked and is_free and self._available_used_count == account.used_count + model.used_count:
             # A strategy has just checked all limits for this request.
@@ -109,6 +109,10 @@ class DeploymentState:
         return more_certain(
             self.account.blocker(usage, now, ignore_leases=True), self.model.blocker(usage, now, ignore_leases=True)
         )
+
+    def blocker_while_draining(self, usage: Usage, now: float) -> Blocker | None:
+        """Return what blocks a request of a session that is pinned to this account while an operator drains it."""
+        return more_certain(self.account.blocker_without_pause(usage, now), self.model.blocker(usage, now))
 
     def limit_blocker(self, usage: Usage, now: float, *, ignore_leases: bool = False) -> Blocker | None:
         """Return the limit that blocks a request, whatever the cooldown, or `None`."""
@@ -142,6 +146,8 @@ class DeploymentState:
             for reading in readings
             if reading in blocking or not (reading.is_subscription and reading.is_exhausted)
         ]
+        if self.spec.keep:
+            readings = [reading.keeping(self.spec.keep) for reading in readings]
         is_operator_limit = self.account.provider_limits.is_operator_limit
         account = [reading for reading in readings if is_operator_limit(reading) or is_account_wide(reading)]
         if account:
@@ -149,6 +155,11 @@ class DeploymentState:
         model = [reading for reading in readings if reading not in account]
         if model:
             self.model.apply_readings(model, began, now, pending(self.model))
+
+    def is_paused(self, now: float) -> bool:
+        """Return whether an operator has paused or drains the account."""
+        pause = self.account.pause
+        return pause is not None and now < pause.until
 
     def traffic_share(self, now: float) -> float:
         """Return the share of its normal traffic that the deployment may take; less than 1 during a ramp-up."""

@@ -7,7 +7,7 @@ import random
 
 from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
-from litellm_evenkeel.rotation.inspection.account_status import AccountStatus, account_statuses
+from litellm_evenkeel.rotation.inspection.account_status import AccountState, AccountStatus, account_statuses
 from litellm_evenkeel.rotation.inspection.metrics import PickCounts
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.model.limits import Limits
@@ -15,7 +15,6 @@ from litellm_evenkeel.rotation.model.request import PickRequest, Usage
 from litellm_evenkeel.rotation.pool.account_pool import AccountPool
 from litellm_evenkeel.rotation.selection.pick import PickReason
 from litellm_evenkeel.rotation.settings import RotationSettings
-from litellm_evenkeel.rotation.state.cooldown import HealthState
 
 
 class World:
@@ -68,13 +67,13 @@ def test_an_account_is_in_the_state_of_the_gravest_that_concerns_all_of_it() -> 
     on.pool.fail(on.ask("c"), Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "bad key"))
     found = on.standings()
     assert [one.state for one in found.values()] == [
-        HealthState.HEALTHY,
-        HealthState.COOLING_DOWN,
-        HealthState.QUARANTINED,
+        AccountState.HEALTHY,
+        AccountState.COOLING_DOWN,
+        AccountState.QUARANTINED,
     ]
     small, _ = found["a"].models
     assert (small.state, small.failure, small.reason, small.provider_stated) == (
-        HealthState.COOLING_DOWN,
+        AccountState.COOLING_DOWN,
         FailureKind.RATE_LIMIT,
         "rule",
         True,
@@ -82,9 +81,9 @@ def test_an_account_is_in_the_state_of_the_gravest_that_concerns_all_of_it() -> 
     assert 40 <= small.cooldown_seconds <= 42
     assert found["c"].account_scope.cooldown_seconds is None
     on.pool.fail(on.ask("a", "large"), Failure(FailureKind.RATE_LIMIT, FailureScope.ACCOUNT_MODEL, 40.0, "rule"))
-    assert on.standings()["a"].state is HealthState.COOLING_DOWN
+    assert on.standings()["a"].state is AccountState.COOLING_DOWN
     on.now += 100
-    assert on.standings()["b"].state is HealthState.PROBING
+    assert on.standings()["b"].state is AccountState.PROBING
 
 
 def test_what_has_happened_is_told_by_account() -> None:

@@ -19,6 +19,7 @@ from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.providers.response_usage import ResponseUsage
 from litellm_evenkeel.rotation.affinity.session_table import SessionTable
 from litellm_evenkeel.rotation.attempts import Attempt, ClientRequest
+from litellm_evenkeel.rotation.controls.control_table import ControlTable
 from litellm_evenkeel.rotation.inspection import metric_definitions
 from litellm_evenkeel.rotation.inspection.gauges import Gauges
 from litellm_evenkeel.rotation.inspection.metrics import RotationMetrics
@@ -51,6 +52,7 @@ class World:
             [DeploymentSpec(f"id-{name}", name, "gpt", limits=Limits.of(told, name)) for name, told in limits.items()],
         )
         self.sessions = SessionTable(AffinitySettings())
+        self.controls = ControlTable(self.now)
         self.registry = CollectorRegistry()
         self.metrics = RotationMetrics(self.registry, max_accounts=most_accounts)
         self.is_shared: bool | None = None

@@ -1,0 +1,1 @@
+"""Live page of a running proxy, for its admins: one HTML file, and the stream of events that it shows."""

@@ -1,0 +1,1 @@
+"""Controls of operators: their table in each worker, and their copies in the other workers."""

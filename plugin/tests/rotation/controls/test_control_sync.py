@@ -1,0 +1,128 @@
+"""Sharing of controls through a store that fails, and through none."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from litellm_evenkeel.rotation.controls.control_store import decode
+from litellm_evenkeel.rotation.controls.control_sync import ControlSync
+from litellm_evenkeel.rotation.controls.control_table import ControlTable
+from litellm_evenkeel.rotation.model.control import Control, ControlKind, Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from litellm_evenkeel.rotation.controls.control_table import ControlKey
+
+KEY = ("north", ControlKind.TRAFFIC)
+PAUSED = Control(account="north", kind=ControlKind.TRAFFIC, traffic=Traffic.PAUSED)
+
+
+class MemoryStore:
+    """A store that may be away."""
+
+    def __init__(self) -> None:
+        self.controls: dict[ControlKey, Control] = {}
+        self.is_away = False
+        self.has_lost_everything = True
+
+    async def load(self) -> list[Control] | None:
+        self._check()
+        return None if self.has_lost_everything else list(self.controls.values())
+
+    async def save(self, changes: Mapping[ControlKey, Control | None]) -> None:
+        self._check()
+        self.has_lost_everything = False
+        for key, control in changes.items():
+            self.controls.pop(key, None)
+            if control is not None:
+                self.controls[key] = control
+
+    async def close(self) -> None:
+        pass
+
+    def _check(self) -> None:
+        if self.is_away:
+            raise ConnectionError
+
+
+def worker(store: MemoryStore | None) -> ControlSync:
+    return ControlSync(ControlTable(lambda: 1000.0), store)
+
+
+async def test_without_a_store_a_control_holds_in_its_worker_only() -> None:
+    alone = worker(None)
+    assert await alone.put(PAUSED) is False
+    await alone.refresh()
+    assert alone.table.of_account("north") == (PAUSED,)
+
+
+async def test_another_worker_has_a_control_after_its_next_refresh() -> None:
+    store = MemoryStore()
+    first, second = worker(store), worker(store)
+    assert await first.put(PAUSED) is True
+    await second.refresh()
+    assert second.table.of_account("north") == (PAUSED,)
+    assert await second.withdraw(KEY) is True
+    await first.refresh()
+    assert first.table.of_account("north") == ()
+
+
+async def test_a_control_that_could_not_be_stored_holds_here_and_is_stored_later() -> None:
+    store = MemoryStore()
+    first, second = worker(store), worker(store)
+    store.is_away = True
+    assert await first.put(PAUSED) is False
+    with pytest.raises(ConnectionError):
+        await first.refresh()
+    assert first.table.of_account("north") == (PAUSED,)
+    store.is_away = False
+    await first.refresh()
+    await second.refresh()
+    assert first.table.of_account("north") == second.table.of_account("north") == (PAUSED,)
+
+
+async def test_a_store_that_loses_everything_gets_it_back() -> None:
+    store = MemoryStore()
+    first, second = worker(store), worker(store)
+    await first.put(PAUSED)
+    await second.refresh()
+    store.controls.clear()
+    store.has_lost_everything = True
+    await second.refresh()
+    await first.refresh()
+    assert first.table.of_account("north") == second.table.of_account("north") == (PAUSED,)
+    assert list(store.controls.values()) == [PAUSED]
+
+
+async def test_a_control_that_is_put_during_a_refresh_is_not_lost() -> None:
+    store = MemoryStore()
+    own = worker(store)
+    load = store.load
+
+    pausing: list[asyncio.Task[bool]] = []
+
+    async def load_while_an_operator_pauses() -> list[Control] | None:
+        loaded = await load()
+        pausing.append(asyncio.create_task(own.put(PAUSED)))
+        await asyncio.sleep(0)
+        return loaded
+
+    await own.refresh()
+    store.load = load_while_an_operator_pauses  # type: ignore[method-assign]
+    await own.refresh()
+    assert own.table.of_account("north") == (PAUSED,)
+    assert await pausing[0] is True
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"account": "north"}', b"x" * 5000, b"\xed\xa0\x80"])
+def test_a_damaged_control_in_the_store_is_left_out(text: bytes) -> None:
+    assert decode(text) is None
+
+
+def test_a_stored_control_is_read_as_it_was() -> None:
+    control = Control(account="näme/1", kind=ControlKind.WEIGHT, number=0.25, until=2000.5, by="anna", reason="test")
+    assert decode(control.model_dump_json()) == control
