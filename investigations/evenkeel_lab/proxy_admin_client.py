@@ -67,9 +67,9 @@ class ProxyAdminClient:
         """Return the document at `path`."""
         return self._request("GET", path, parameters)
 
-    def post(self, path: str) -> dict[str, Any]:
+    def post(self, path: str, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a POST request to `path` and return the answer."""
-        return self._request("POST", path, {})
+        return self._request("POST", path, parameters or {})
 
     @property
     def _is_local(self) -> bool:

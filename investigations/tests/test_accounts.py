@@ -7,7 +7,6 @@ import http.server
 import json
 import os
 import pty
-import random
 import select
 import signal
 import socket
@@ -20,107 +19,22 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-import uvicorn
-from fastapi import FastAPI, HTTPException, Request
+from admin_server import served
 from rich.console import Console
 
 from evenkeel_lab.cli import cli
-from evenkeel_lab.cli.accounts import page
+from evenkeel_lab.cli.accounts.table import page
 from evenkeel_lab.errors import RIG_INVALID, WRONG_USE
 from evenkeel_lab.stack.ports import LOOPBACK
-from litellm_evenkeel.admin.handlers import AdminHandlers, Worker
-from litellm_evenkeel.admin.routes import mount
-from litellm_evenkeel.providers.failure import FailureKind
-from litellm_evenkeel.rotation.account_router import AccountRouter
-from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
-from litellm_evenkeel.rotation.inspection.metrics import RotationMetrics
-from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
-from litellm_evenkeel.rotation.settings import RotationSettings
-from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-ROLES = {"admin": "proxy_admin", "viewer": "proxy_admin_viewer", "user": "internal_user"}
-LIMITS = {"north": {"rpm": 100, "tpm": 50_000}, "south": {"rpm": 10, "concurrent": 4}, "east/west [1]": None}
-
-
-class Caller:
-    """LiteLLM's authentication of a request."""
-
-    def __init__(self, key: str) -> None:
-        self.user_role, self.api_key = ROLES[key], f"hash of {key}"
-
-
-async def authenticated(request: Request) -> Caller:
-    key = request.headers.get("authorization", "").removeprefix("Bearer ")
-    if key not in ROLES:
-        raise HTTPException(401, {"error": {"message": "no such key"}})
-    return Caller(key)
-
-
-class Server:
-    """A proxy's app with the routes, in a thread, after a few requests."""
-
-    def __init__(self) -> None:
-        self.app = FastAPI(lifespan=self.lifespan)
-        self.uvicorn = uvicorn.Server(uvicorn.Config(self.app, host=LOOPBACK, port=0, log_level="error"))
-        self.thread = threading.Thread(target=self.uvicorn.run, daemon=True)
-
-    @contextlib.asynccontextmanager
-    async def lifespan(self, app: FastAPI) -> Any:
-        metrics = RotationMetrics(None)
-        router = AccountRouter(
-            RotationSettings(),
-            clock=time.time,
-            random=random.Random(1).random,
-            spec=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
-            observer=metrics,
-        )
-        inspector = RotationInspector(router, metrics.counts)
-        mount(
-            app,
-            AdminHandlers(inspector, Worker(4711, 4)),
-            lambda: b"evenkeel_rotation_picks_total 1.0\n",
-            authenticated,
-        )
-        deployments = [
-            {
-                "model_name": "chat",
-                "litellm_params": {"model": "openai/gpt", "api_key": "sk-secret"},
-                "model_info": {"id": f"id-{name}", "account": name, "limits": limits},
-            }
-            for name, limits in LIMITS.items()
-        ]
-        await router.pick("chat", deployments, [], {"litellm_call_id": "call"})
-        router.pool.apply_cooldown_update(
-            CooldownUpdate(
-                "north", None, FailureKind.QUOTA, "out of quota", time.time() + 3600, is_provider_stated=True
-            )
-        )
-        yield
-
-    @property
-    def url(self) -> str:
-        return f"http://{LOOPBACK}:{self.uvicorn.servers[0].sockets[0].getsockname()[1]}"
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     with served() as url:
         yield url
-
-
-@contextlib.contextmanager
-def served() -> Iterator[str]:
-    one = Server()
-    one.thread.start()
-    while not one.uvicorn.started:
-        assert one.thread.is_alive()
-        time.sleep(0.01)
-    yield one.url
-    one.uvicorn.should_exit = True
-    one.thread.join()
 
 
 @pytest.fixture(autouse=True)
@@ -362,6 +276,27 @@ def test_watching_redraws_and_ends_cleanly_on_ctrl_c(server: str, *, on_terminal
     assert err == b""
     assert found.count(b"worker process 4711") >= 2
     assert (b"\x1b[" in found) == on_terminal
+
+
+def test_keys_select_and_pause_an_account_and_quit() -> None:
+    ours, theirs = pty.openpty()
+    environ = {**os.environ, "LITELLM_PROXY_API_KEY": "admin", "COLUMNS": "100", "LINES": "24", "TERM": "xterm"}
+    with served() as server:
+        command = [sys.executable, "-m", "evenkeel_lab", "accounts", "--watch", "--every", "0.5", "--url", server]
+        with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environ) as process:
+            os.close(theirs)
+            read_until(ours, b"q quit")
+            # At once, as they come from a held key.
+            os.write(ours, b"\x1b[Bp")
+            assert b"pause north?" in read_until(ours, b"pause north?")
+            os.write(ours, b"y")
+            assert b"pause north: done" in read_until(ours, b"pause north: done")
+            os.write(ours, b"q")
+            threading.Thread(target=read_until, args=(ours, b"never", 5.0), daemon=True).start()
+            _, err = process.communicate(timeout=20)
+        states = {account["account"]: account["state"] for account in asked(server, "admin").json()["accounts"]}
+    assert (process.returncode, err) == (0, b"")
+    assert states["north"] == "paused"
 
 
 def test_the_table_fits_a_terminal_of_80_columns(server: str) -> None:

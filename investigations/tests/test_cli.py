@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -45,6 +46,12 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(["--version"]) == 0
     assert cli(["--help"]) == 0
     assert "doctor" in capsys.readouterr().out
+
+
+def test_commands_complete_in_a_shell() -> None:
+    environ = {**os.environ, "_EVENKEEL_COMPLETE": "bash_complete", "COMP_WORDS": "evenkeel acc", "COMP_CWORD": "1"}
+    answer = subprocess.run(EVENKEEL, env=environ, capture_output=True, text=True, check=False)
+    assert answer.stdout.split() == ["plain,accounts"]
 
 
 @pytest.mark.parametrize(

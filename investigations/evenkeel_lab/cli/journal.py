@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenkeel_lab.atomic_files import open_replacement
-from evenkeel_lab.cli.accounts import span
+from evenkeel_lab.cli.accounts.table import span
 from evenkeel_lab.cli.output import results, show
 from evenkeel_lab.errors import NotReached, WrongUse
 from evenkeel_lab.journal_reader import Address, open_journal
@@ -24,13 +24,14 @@ from evenkeel_lab.journal_reader.comparing import compare
 from evenkeel_lab.journal_reader.queries import FIRST_FAILURE, GROUPS, new_records, pages
 from evenkeel_lab.progress import shown_on
 from litellm_evenkeel.journal.backfill import back_fill
-from litellm_evenkeel.journal.record import COLUMNS, RequestRecord
+from litellm_evenkeel.journal.record import COLUMNS, RequestRecord, safe_text
 from litellm_evenkeel.support.durations import span as seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from litellm_evenkeel.journal.store import RecordStore
+    from litellm_evenkeel.operator_actions import OperatorAction
 
 DEFAULT, VARIABLE = "evenkeel-journal.db", "EVENKEEL_JOURNAL_PATH"
 MICROSECONDS = 1_000_000
@@ -141,6 +142,26 @@ def stats(address: Address, *, since: int, by: str, as_json: bool) -> None:
     show(table(by, summarise_groups(requests, by), total, results().width))
     if gaps:
         click.echo(f"missing records: {gaps:,}; they were dropped, or deleted because of their age")
+
+
+@journal.command()
+@journal_argument
+@click.option(
+    "-n", "--lines", type=click.IntRange(1, 100_000), default=20, show_default=True, help="The number of actions."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document per line.")
+def actions(address: Address, *, lines: int, as_json: bool) -> None:
+    """Show what operators did: releases, pauses, priorities and weights."""
+    with open_journal(address) as opened:
+        done = opened.store.actions(lines)
+    if as_json:
+        for action in done:
+            click.echo(json.dumps(action._asdict() | {"time": _iso(action.time)}))
+        return
+    if not done:
+        click.echo("no actions")
+        return
+    show(action_table(done))
 
 
 @journal.command()
@@ -294,6 +315,30 @@ def table(by: str, groups: list[dict[str, Any]], total: dict[str, Any], width: i
     for group in [*groups, {by: "all", **total}] if len(groups) != 1 else groups:
         shown.add_row(Text(str(group[by]) or "-"), *(COLUMNS_OF_STATS[title](group) for title in titles))
     return shown
+
+
+def action_table(done: list[OperatorAction]) -> Table:
+    """Return actions of operators as a table."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("time", "by", "action", "account", "value", "for", "reason"):
+        shown.add_column(title, overflow="fold")
+    for action in done:
+        when = datetime.fromtimestamp(action.time, UTC).astimezone()
+        texts = (
+            f"{when:%Y-%m-%d %H:%M:%S}",
+            action.by,
+            action.action,
+            action.account,
+            action.value,
+            span(action.seconds),
+            action.reason,
+        )
+        shown.add_row(*(Text(safe_text(text)) for text in texts))
+    return shown
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
 
 
 def _when(record: RequestRecord) -> str:

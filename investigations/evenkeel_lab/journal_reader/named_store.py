@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.journal.record import RequestRecord
     from litellm_evenkeel.journal.store import BackfillCursor, PageCursor, RecordStore, WriterRange
+    from litellm_evenkeel.operator_actions import OperatorAction
 
 WRONG_SCHEMA = (asyncpg.UndefinedColumnError, asyncpg.UndefinedTableError, asyncpg.WrongObjectTypeError)
 # Lookup failures, connection failures and timeouts. An invalid host name raises UnicodeError.
@@ -70,6 +71,11 @@ class NamedStore:
         """Return, for each writer, the number of the last record that was copied from the store `source`."""
         with self._errors_named():
             return self._store.backfill_positions(source)
+
+    def actions(self, limit: int) -> list[OperatorAction]:
+        """Return the `limit` newest actions of operators, the oldest first."""
+        with self._errors_named():
+            return self._store.actions(limit)
 
     def close(self) -> None:
         """Close the store. The next call opens it again."""

@@ -29,6 +29,7 @@ from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.record import MAX_INTEGER, RequestRecord, safe_float, safe_int, safe_text
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.store import BackfillCursor, JournalMissing, PageCursor, RecordsRejected, WriterRange
+from litellm_evenkeel.operator_actions import OperatorAction
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -58,14 +59,29 @@ def ask(address: str, query: str) -> Any:
 
 
 @pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Iterator[RecordStore]:
+def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Iterator[SqliteStore | PostgresStore]:
     if request.param == "sqlite":
-        made: RecordStore = SqliteStore(tmp_path / "journal.db")
+        made: SqliteStore | PostgresStore = SqliteStore(tmp_path / "journal.db")
     else:
         ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
         made = PostgresStore(lambda: address)
     yield made
     made.close()
+
+
+def test_actions_of_operators_are_kept_beside_the_records(store: SqliteStore | PostgresStore) -> None:
+    assert store.actions(10) == []
+    done = [
+        OperatorAction(1_700_000_000.25, "anna", "pause", "north", seconds=3600.0, reason="é; DROP TABLE x"),
+        OperatorAction(1_700_000_001.0, "ben", "weight", "north", value="0.5"),
+        OperatorAction(1_700_000_001.0, "ben", "resume", "north"),
+    ]
+    for action in done:
+        store.write_action(action)
+    assert store.actions(10) == done
+    assert store.actions(1) == done[-1:]
+    assert store.write([row(1)]) == 1
+    assert store.newest(10) == [row(1)]
 
 
 def test_what_is_written_is_read_again(store: RecordStore) -> None:

@@ -121,7 +121,7 @@ class Ours:
             spec=lambda deployment, model: DeploymentSpec.from_litellm(deployment, {}, model),
             observer=self._rebuilds,
         )
-        self._plugin = litellm_callback.AccountRotation_PROXY_(settings, account_router, ErrorReporter("rotation"))
+        self._plugin = litellm_callback.AccountRotation_PROXY_(account_router, ErrorReporter("rotation"))
         self._in_flight: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._took: list[float] = []

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evenkeel_lab.cli.accounts import STYLES, span
+from evenkeel_lab.cli.accounts.table import STYLES, span
 from evenkeel_lab.cli.output import show
 from evenkeel_lab.proxy_admin_client import ProxyAdminClient, proxy_options
 

@@ -1,0 +1,1 @@
+"""Commands for the accounts of a running proxy."""
