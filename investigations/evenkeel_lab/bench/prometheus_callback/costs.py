@@ -63,6 +63,12 @@ def success_events(recorded: Sequence[Event], number: int) -> list[Event]:
     return Sampler(usual, POPULATION, SEED).draw(number)
 
 
+async def cpu_of_an_event(setup: ReplaySetup, recorded: Sequence[Event], rounds: int = ROUNDS) -> Cost:
+    """Measure the CPU time of a success event, in microseconds."""
+    events = success_events(recorded, EVENTS)
+    return Cost.from_rounds(await _cpu(setup, {arm: arm for arm in ARMS}, events, rounds))
+
+
 async def measure_costs(
     setup: ReplaySetup,
     litellm: str,

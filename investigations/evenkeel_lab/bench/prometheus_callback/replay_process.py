@@ -182,6 +182,8 @@ async def _spawn(
         limit=MAX_LINE_BYTES,
         env=env,
         cwd=folder,
+        # Ctrl-C is for this program, which ends its processes by itself.
+        start_new_session=True,
     )
 
 
