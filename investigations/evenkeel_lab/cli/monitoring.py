@@ -5,16 +5,17 @@ from __future__ import annotations
 import click
 
 from evenkeel_lab.monitoring.dashboard import dashboard as dashboard_file
-from evenkeel_lab.monitoring.rules import rules as rules_file
+from evenkeel_lab.monitoring.rules import kubernetes_rule, rules as rules_file
 
 
 @click.command()
-def rules() -> None:
+@click.option("--kubernetes", is_flag=True, help="As a PrometheusRule, for the Prometheus operator.")
+def rules(*, kubernetes: bool) -> None:
     """Print alert rules for Prometheus, to be redirected to a file.
 
     The same file is in the wheel, as litellm_evenkeel/monitoring/rules.yml.
     """
-    click.echo(rules_file(), nl=False)
+    click.echo(kubernetes_rule() if kubernetes else rules_file(), nl=False)
 
 
 @click.command()

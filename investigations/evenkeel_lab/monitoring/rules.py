@@ -121,5 +121,24 @@ ALERTS = (
 
 def rules() -> str:
     """Return the rules as a file for Prometheus."""
-    document = {"groups": [{"name": "evenkeel", "rules": [alert.as_rule() for alert in ALERTS]}]}
+    return _yaml(_groups())
+
+
+def kubernetes_rule() -> str:
+    """Return the rules as a resource for the Prometheus operator."""
+    return _yaml(
+        {
+            "apiVersion": "monitoring.coreos.com/v1",
+            "kind": "PrometheusRule",
+            "metadata": {"name": "litellm-evenkeel", "labels": {"app": "litellm"}},
+            "spec": _groups(),
+        }
+    )
+
+
+def _groups() -> dict[str, object]:
+    return {"groups": [{"name": "evenkeel", "rules": [alert.as_rule() for alert in ALERTS]}]}
+
+
+def _yaml(document: dict[str, object]) -> str:
     return yaml.safe_dump(document, sort_keys=False, width=1000)

@@ -54,6 +54,12 @@ def test_annotations_use_labels_that_the_alert_has() -> None:
         assert set(re.findall(r"\$labels\.(\w+)", alert.summary + alert.description)) <= labels, alert.name
 
 
+def test_the_rules_are_also_a_resource_for_kubernetes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["rules", "--kubernetes"]) == 0
+    resource = yaml.safe_load(capsys.readouterr().out)
+    assert (resource["kind"], resource["spec"]) == ("PrometheusRule", yaml.safe_load(rules()))
+
+
 def test_panels_have_ids_of_their_own_and_do_not_overlap() -> None:
     panels = json.loads(dashboard())["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
