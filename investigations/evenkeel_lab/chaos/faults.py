@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sqlite3
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ REDIS_LOG, DATABASE_LOG, JOURNAL_LOG = "Redis for shared limits is unavailable",
 SLOW_SECONDS = 0.3
 LEAVING_CLIENTS, LEAVE_AFTER_SECONDS = 60, 0.25
 CONNECTIONS = 120
+BUSY_SECONDS = 5.0
 # Half of the accounts, so that the others could serve all requests.
 STRUCK = ("account-0", "account-1", "account-2", "account-3")
 LONG = 3600
@@ -198,8 +200,12 @@ def _is_engine(process: psutil.Process) -> bool:
 @asynccontextmanager
 async def _disk_full(rig: Rig) -> AsyncIterator[None]:
     assert rig.disk is not None
-    with filled(rig.disk):
-        yield
+    assert rig.plugin.proxy.journal is not None
+    with contextlib.closing(sqlite3.connect(rig.plugin.proxy.journal, timeout=BUSY_SECONDS)) as journal:
+        # SQLite reuses the space of its log. With an empty log, the next record needs room.
+        journal.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with filled(rig.disk):
+            yield
 
 
 @asynccontextmanager
@@ -322,8 +328,8 @@ FAULTS = (
         "schema_older",
         "a column is missing, as with an older schema",
         _sql(
-            'ALTER TABLE "LiteLLM_TeamTable" RENAME COLUMN max_budget TO max_budget_gone',
-            'ALTER TABLE "LiteLLM_TeamTable" RENAME COLUMN max_budget_gone TO max_budget',
+            'ALTER TABLE "LiteLLM_BudgetTable" RENAME COLUMN max_budget TO max_budget_gone',
+            'ALTER TABLE "LiteLLM_BudgetTable" RENAME COLUMN max_budget_gone TO max_budget',
         ),
         LOOKUP_FAILURES,
         DATABASE_LOG,

@@ -45,7 +45,8 @@ COMMON: dict[str, Any] = {
 OF_PLUGIN = {
     "evenkeel": {
         "rotation": {"shared": {"redis_url": "litellm"}},
-        "budgets": {"redis": "litellm", "ttl": "500ms"},
+        # Read from Postgres again and again: with a Redis for budgets, faults of Postgres would concern no look-up.
+        "budgets": {"ttl": "500ms"},
     }
 }
 

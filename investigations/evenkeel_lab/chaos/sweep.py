@@ -133,6 +133,8 @@ async def _routes(subject: Subject) -> dict[str, str]:
         await ask("/evenkeel/budgets/health", "GET", "/evenkeel/budgets/health", own)
         await ask("/evenkeel/journal/health", "GET", "/evenkeel/journal/health", own)
         await ask("release", "POST", "/evenkeel/accounts/account-0/release", own)
+        await ask("control", "POST", "/evenkeel/accounts/account-0/weight?value=1&reason=a+sweep", own)
+        await ask("live page", "GET", "/evenkeel/", {})
         await ask("error of an unknown account", "POST", "/evenkeel/accounts/unknown/release", own)
         await ask("error of a wrong parameter", "GET", "/evenkeel/explain?modle=x", own)
         await ask("error without an admin's key", "GET", "/evenkeel/accounts", foreign)
@@ -168,6 +170,7 @@ async def _commands(subject: Subject) -> dict[str, str]:
         "evenkeel explain": ["explain", "gpt-4o-mini", *proxy],
         "evenkeel journal tail": ["journal", "tail", str(subject.proxy.journal)],
         "evenkeel journal stats": ["journal", "stats", str(subject.proxy.journal)],
+        "evenkeel journal actions": ["journal", "actions", str(subject.proxy.journal)],
         "evenkeel doctor": ["doctor", "--config", str(subject.proxy.config)],
     }
     environment = {**os.environ, "LITELLM_MASTER_KEY": subject.proxy.master_key, "COLUMNS": "200"}
