@@ -23,7 +23,7 @@ NOT_QUICK := $(addprefix --ignore=investigations/tests/,report notebook compat d
 LOCKED = $(shell grep -oE '^[A-Za-z0-9._-]+==' locks/plugin.txt | tr -d =)
 LICENCES := MIT;BSD;Apache;ISC;PSF;Python Software Foundation;CNRI-Python;MPL;Mozilla Public License
 
-.PHONY: help setup demo test test-quick test-slow test-all check check-style check-types check-imports check-docs check-reports check-wheel check-dependencies matrix bench chaos fuzz reports format lock clean
+.PHONY: help setup demo test test-quick test-slow test-all check check-style check-types check-imports check-docs check-reports check-wheel check-dependencies matrix bench chaos fuzz reports browser site format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,8 +49,8 @@ setup: .venv/.ready ## build .venv with everything in it (1 minute)
 	@$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: .venv/.ready ## what Prometheus costs a proxy: then, today, and with this plugin (6 minutes)
-	@$(BIN)/evenkeel investigate callback_overhead --quick
+demo: .venv/.ready ## accounts fail behind two proxies: LiteLLM's router, and this plugin (90 seconds)
+	@$(BIN)/evenkeel demo
 
 test: .venv/.ready ## all tests but the slow ones (4 minutes)
 	@$(BIN)/pytest -q $(PARALLEL) --no-loadscope-reorder -m "not slow and not docs and not alone" $(ARGS)
@@ -106,6 +106,13 @@ fuzz: .venv/.ready ## a million inputs over all parsers (minutes)
 
 reports: .venv/.ready ## render the reports from the committed summaries (3 minutes)
 	@$(BIN)/evenkeel report
+
+browser: ## Chromium for the tests of the live page: Debian or Ubuntu, as root (1 minute)
+	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	  apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+
+site: .venv/.ready ## the documentation as HTML, in dist/site (1 minute)
+	@$(BIN)/python docs/site/build.py
 
 format: .venv/.ready ## fix what ruff can fix (seconds)
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .

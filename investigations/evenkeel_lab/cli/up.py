@@ -114,7 +114,8 @@ def read_settings(path: Path | None) -> dict[str, Any]:
         # Where, but not what: the file may hold secrets.
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        raise WrongUse(f"{path}{line} is not YAML.", hint="Mend it there.") from error
+        reason = getattr(error, "problem", None) or "it cannot be parsed"
+        raise WrongUse(f"{path}{line} is not YAML: {reason}.", hint="Correct it there.") from error
     if not isinstance(settings, dict):
         raise WrongUse(f"{path} is not a mapping.", hint="Write sections such as `general_settings:` into it.")
     return settings
