@@ -254,6 +254,8 @@ class Investigation(Part):
     title: Text = Field(description="A few words.")
     question: Text = Field(description="The question.")
     hypothesis: Text = Field(description="The expected result and its reason, written before measuring.")
+    short: str = Field("", description="The answer in one or two sentences, with quotations; added after measuring.")
+    advice: str = Field("", description="What an operator should do, in one or two sentences; added after measuring.")
     baseline: Name = Field(description="The arm that all others are compared with.")
     arms: dict[Name, Arm] = Field(description="The subjects that are compared, by name.", min_length=1)
     compare: list[tuple[Name, Name]] = Field(

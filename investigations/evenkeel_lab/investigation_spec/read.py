@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
 from evenkeel_lab.errors import WrongUse, nearest
 from evenkeel_lab.investigation_spec.base import NAME, Part
 from evenkeel_lab.investigation_spec.investigation import Investigation
-from evenkeel_lab.investigation_spec.quotation import Finding, Form, Share
+from evenkeel_lab.investigation_spec.quotation import Finding, Form, Share, quotations
 from evenkeel_lab.investigation_spec.study import Study
 from evenkeel_lab.investigation_spec.validation_errors import describe, hint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 T = TypeVar("T", bound=Part)
 FOLDER, FILE, STUDY = "investigations", "investigation.toml", "study.toml"
@@ -79,8 +82,12 @@ def find(name: str, start: Path | None = None) -> Path:
 
 def read(folder: Path) -> Investigation:
     """Read an investigation."""
-    check_name(folder.resolve().name)
-    return _read(Investigation, folder / FILE)
+    name = folder.resolve().name
+    check_name(name)
+    investigation = _read(Investigation, folder / FILE)
+    for reference in (*quotations(investigation.short), *quotations(investigation.advice)):
+        _check_quotation(reference, {name: investigation}, folder / FILE)
+    return investigation
 
 
 def read_study(folder: Path) -> Study:
@@ -94,12 +101,18 @@ def read_study(folder: Path) -> Study:
             raise WrongUse(f"{folder / STUDY}: there is no chapter {name!r}.", hint=hint)
     chapters = {name: read(folder / name) for name in study.chapters}
     for reference in (*study.claims, *study.cures, *study.quotations):
-        chapter, where = chapters[reference.chapter], f"{folder / STUDY}: {reference.chapter}"
-        if isinstance(reference, Share):
-            _check_share(reference, chapter, where)
-        else:
-            _check_finding(reference, chapter, where)
+        _check_quotation(reference, chapters, folder / STUDY)
     return study
+
+
+def _check_quotation(reference: Finding | Share, chapters: Mapping[str, Investigation], path: Path) -> None:
+    where = f"{path}: {reference.chapter}"
+    if reference.chapter not in chapters:
+        raise WrongUse(f"{where} is not measured there.", hint=nearest(reference.chapter, chapters))
+    if isinstance(reference, Share):
+        _check_share(reference, chapters[reference.chapter], where)
+    else:
+        _check_finding(reference, chapters[reference.chapter], where)
 
 
 def _check_share(share: Share, chapter: Investigation, where: str) -> None:

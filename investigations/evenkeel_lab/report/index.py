@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.report.markdown import items, paragraph, table, text
+from evenkeel_lab.report.quoted_text import with_quotations
 from evenkeel_lab.report.report_data import primary
-from evenkeel_lab.report.sections.tables import is_invalid
-from evenkeel_lab.report.study import with_quotations
 from evenkeel_lab.stats import wording
 
 if TYPE_CHECKING:
@@ -66,14 +65,18 @@ def _study_row(name: str, study: Study, by_name: Mapping[str, ReportData]) -> li
 
 
 def _row(data: ReportData) -> list[str]:
-    """Return the row of a single investigation, with the verdict on each arm."""
+    """Return the row of a single investigation: with its short answer, or with the verdict on each arm."""
+    investigation, by_name = data.investigation, {data.summary.name: data}
+    link = f"[{text(investigation.question)}]({data.summary.name}.md)"
+    if investigation.short and not data.is_invalid:
+        return [link, with_quotations(investigation.short, by_name), with_quotations(investigation.advice, by_name)]
     results = [
-        f"{comparison.candidate}: {wording.stated(compared, invalid=is_invalid(data))} ({wording.estimate(compared)})"
+        f"{comparison.candidate}: {wording.stated(compared, invalid=data.is_invalid)} ({wording.estimate(compared)})"
         if (compared := primary(comparison)) and compared.verdict
         else f"{comparison.candidate}: {wording.NO_VERDICT}"
         for comparison in data.shown
     ]
-    return [f"[{text(data.investigation.question)}]({data.summary.name}.md)", "; ".join(results), ""]
+    return [link, "; ".join(results), ""]
 
 
 def _same_proxies(measured: Sequence[ReportData]) -> str:

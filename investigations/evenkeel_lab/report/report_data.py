@@ -48,6 +48,11 @@ class ReportData:
         return self.summary.investigation
 
     @property
+    def is_invalid(self) -> bool:
+        """Whether the session is invalid."""
+        return bool(self.judgement.invalid)
+
+    @property
     def invalid_note(self) -> str:
         """A sentence for results that derive from an invalid session; empty if the session is valid."""
         return " **This session is invalid: do not use this result.**" if self.judgement.invalid else ""

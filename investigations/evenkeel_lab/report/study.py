@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.formatting import counted, duration
-from evenkeel_lab.investigation_spec.quotation import QUOTATION, Form, Share, quoted
+from evenkeel_lab.investigation_spec.quotation import Form
 from evenkeel_lab.report.caveats import pairs_done
 from evenkeel_lab.report.claim_check import ClaimVerdict, check_comparison, interval_position
-from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, prose, table, text
+from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, table, text
 from evenkeel_lab.report.page import Page, folder_of
 from evenkeel_lab.report.plots.answers import NAME as ANSWERS, answers
 from evenkeel_lab.report.plots.style import svg
+from evenkeel_lab.report.quoted_text import UNKNOWN, answer_box, compared_of, estimated, invalid_note, with_quotations
 from evenkeel_lab.report.report_data import primary
 from evenkeel_lab.report.sections.reproduce import commit, day, seconds
-from evenkeel_lab.report.sections.tables import is_invalid
-from evenkeel_lab.runner.results.arm_mean import arm_mean
 from evenkeel_lab.stats import wording
 
 if TYPE_CHECKING:
@@ -29,11 +27,9 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.stats.compare import Compared
 
-UNKNOWN = "unknown"
 QUICK_NOTE = "**A first impression.** Runs were short and few, and no baseline was measured against itself."
 # Metrics of the evidence table, if a chapter judges them.
 METRICS = ("throughput", "p50", "p95", "mean", "cpu_ms", "prisma_calls", "value")
-ESTIMATES = {Form.EFFECT: wording.effect, Form.SHARE: wording.part, Form.FACTOR: wording.factor}
 # A claimed range beyond these effects is open at that end.
 NOTHING_LEFT, ENDLESS = -0.99, 99.0
 
@@ -45,7 +41,7 @@ def study_page(name: str, study: Study, by_chapter: Mapping[str, ReportData], *,
     figures = {ANSWERS: svg(drawn, f"{name}-{ANSWERS}")} if drawn else {}
     parts = [
         f"# {text(study.title)}",
-        paragraph(QUICK_NOTE) if quick else _box(study, by_chapter),
+        paragraph(QUICK_NOTE) if quick else answer_box(study, by_chapter),
         *(paragraph(with_quotations(answer, by_chapter)) for answer in study.answer.strip().split("\n\n")),
         _answer(name, study, by_chapter),
         picture(_alt(by_chapter), f"{folder_of(name)}/{ANSWERS}.svg", "" if quick else f"evenkeel report {name}")
@@ -62,16 +58,6 @@ def study_page(name: str, study: Study, by_chapter: Mapping[str, ReportData], *,
     return Page(name, "\n\n".join(filter(None, parts)) + "\n", figures)
 
 
-def _box(study: Study, by_chapter: Mapping[str, ReportData]) -> str:
-    """Return the question, the short answer and the advice; nothing if the study has no short answer."""
-    if not study.short:
-        return ""
-    lines = {"Asked": text(study.question), "Measured": with_quotations(study.short, by_chapter)}
-    if study.advice:
-        lines["Do"] = with_quotations(study.advice, by_chapter)
-    return "\n>\n".join(f"> **{name}:** {line}" for name, line in lines.items())
-
-
 def _answer(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:
     lines = []
     for chapter in study.chapters:
@@ -86,48 +72,15 @@ def _answer(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> st
     return items(lines)
 
 
-def with_quotations(raw: str, by_chapter: Mapping[str, ReportData]) -> str:
-    """Return text of the study with the quoted numbers filled in."""
-    # Quotations are replaced by numbers before escaping, because their names may contain markup.
-    quotations, number = QUOTATION.findall(raw), count()
-    numbered = QUOTATION.sub(lambda _: f"{{{next(number)}}}", raw)
-    return QUOTATION.sub(lambda match: _quoted(quoted(quotations[int(match[1])]), by_chapter), prose(numbered))
-
-
-def _quoted(quotation: Finding | Share, by_chapter: Mapping[str, ReportData]) -> str:
-    data = by_chapter.get(quotation.chapter)
-    if data is None:
-        return wording.UNMEASURED
-    if not isinstance(quotation, Share):
-        if quotation.form is Form.MEASURED:
-            mean = arm_mean(data.investigation, data.summary.done, quotation.arm, quotation.figure)
-            return f"{mean}{_invalid_note(data)}" if mean.is_known else UNKNOWN
-        compared = _compared(quotation, by_chapter)
-        return f"{_estimated(quotation, compared) or wording.NO_VERDICT}{_invalid_note(data)}" if compared else UNKNOWN
-    known = data.attribution.pieces if data.attribution else ()
-    share = next((piece.share for piece in known if piece.name == quotation.switch), None)
-    return f"{wording.share(share.mean, share.low, share.high)}{_invalid_note(data)}" if share else UNKNOWN
-
-
-def _estimated(finding: Finding, compared: Compared) -> str:
-    return ESTIMATES[finding.form](compared)
-
-
 def _verdict(data: ReportData, arm: str, compared: Compared | None) -> str:
     if compared is None or compared.verdict is None:
         return f"{arm}: {wording.NO_VERDICT}"
-    return (
-        f"{arm}: **{wording.kind(compared)}**, {compared.metric.name} {wording.effect(compared)}{_invalid_note(data)}"
-    )
-
-
-def _invalid_note(data: ReportData) -> str:
-    return " (the session is invalid)" if is_invalid(data) else ""
+    return f"{arm}: **{wording.kind(compared)}**, {compared.metric.name} {wording.effect(compared)}{invalid_note(data)}"
 
 
 def _alt(by_chapter: Mapping[str, ReportData]) -> str:
     effects = [
-        f"{chapter}, {comparison.candidate}: {compared.metric.name} {wording.effect(compared)}{_invalid_note(data)}"
+        f"{chapter}, {comparison.candidate}: {compared.metric.name} {wording.effect(compared)}{invalid_note(data)}"
         for chapter, data in by_chapter.items()
         for comparison in data.shown
         if (compared := primary(comparison)) and compared.verdict
@@ -175,7 +128,7 @@ def _about(figure: str, by_chapter: Mapping[str, ReportData]) -> str:
 def _primary_verdict(data: ReportData, compared: Compared | None) -> str:
     if compared is None:
         return wording.NO_VERDICT
-    return f"{compared.metric.name}: **{wording.stated(compared, invalid=is_invalid(data))}**"
+    return f"{compared.metric.name}: **{wording.stated(compared, invalid=data.is_invalid)}**"
 
 
 def _range(claim: Claim) -> str:
@@ -197,7 +150,7 @@ def _claims(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> st
         return ""
     rows = []
     for claim in study.claims:
-        compared = _compared(claim, by_chapter)
+        compared = compared_of(claim, by_chapter)
         position = interval_position(claim.between, compared) if compared else ""
         ruling = ruling_of(claim, by_chapter)
         shown = f"{ruling.verdict}: {ruling.why_not}" if ruling.why_not else str(ruling.verdict)
@@ -241,22 +194,22 @@ class Ruling:
 
 def ruling_of(claim: Claim, by_chapter: Mapping[str, ReportData]) -> Ruling:
     """Check a claim against the results of its chapter."""
-    compared = _compared(claim, by_chapter)
+    compared = compared_of(claim, by_chapter)
     if compared is None or compared.verdict is None:
-        effect = _estimated(claim, compared) if compared else ""
+        effect = estimated(claim, compared) if compared else ""
         return Ruling(ClaimVerdict.OPEN, effect, _why_not(claim, compared, by_chapter))
     verdict = check_comparison(claim.between, compared, has_direction=claim.form is not Form.SHARE)
     assert verdict is not None
-    return Ruling(verdict, _estimated(claim, compared), is_believed=not is_invalid(by_chapter[claim.chapter]))
+    return Ruling(verdict, estimated(claim, compared), is_believed=not by_chapter[claim.chapter].is_invalid)
 
 
 def _measures(name: str, cures: Sequence[Cure], by_chapter: Mapping[str, ReportData]) -> str:
     if not cures:
         return ""
-    measured = [(cure, compared) for cure in cures if (compared := _compared(cure, by_chapter)) and compared.verdict]
+    measured = [(cure, compared) for cure in cures if (compared := compared_of(cure, by_chapter)) and compared.verdict]
     # The largest certain improvement comes first. Results of invalid sessions come last.
     measured.sort(
-        key=lambda pair: (not is_invalid(by_chapter[pair[0].chapter]), _certain_improvement(pair[1])), reverse=True
+        key=lambda pair: (not by_chapter[pair[0].chapter].is_invalid, _certain_improvement(pair[1])), reverse=True
     )
     rows = [
         [
@@ -264,7 +217,7 @@ def _measures(name: str, cures: Sequence[Cure], by_chapter: Mapping[str, ReportD
             _where(name, cure, by_chapter),
             cure.figure,
             wording.effect(compared),
-            wording.stated(compared, invalid=is_invalid(by_chapter[cure.chapter])),
+            wording.stated(compared, invalid=by_chapter[cure.chapter].is_invalid),
         ]
         for cure, compared in measured
     ]
@@ -277,7 +230,7 @@ def _measures(name: str, cures: Sequence[Cure], by_chapter: Mapping[str, ReportD
             _why_not(cure, compared, by_chapter),
         ]
         for cure in cures
-        if not (compared := _compared(cure, by_chapter)) or not compared.verdict
+        if not (compared := compared_of(cure, by_chapter)) or not compared.verdict
     ]
     head = ("remedy", "measured in", "metric", "effect [interval]", "verdict")
     method = (
@@ -306,20 +259,6 @@ def _where(name: str, finding: Finding, by_chapter: Mapping[str, ReportData]) ->
         else ""
     )
     return f"{_link(name, finding.chapter, finding.chapter)}, {finding.arm}{against}"
-
-
-def _compared(finding: Finding, by_chapter: Mapping[str, ReportData]) -> Compared | None:
-    data = by_chapter.get(finding.chapter)
-    if data is None:
-        return None
-    arms = (finding.against or data.investigation.baseline, finding.arm)
-    comparisons = [
-        compared
-        for comparison in data.judgement.comparisons
-        if (comparison.baseline, comparison.candidate) == arms
-        for compared in comparison.figures
-    ]
-    return next((compared for compared in comparisons if compared.metric.name == finding.figure), None)
 
 
 def _limits(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:

@@ -92,6 +92,8 @@ def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
         ("[figures.p50]", "[figures.meann]", ("no metric 'meann'", "Did you mean mean?")),
         ('"chat"', '"chatt"', ("no scenario 'chatt'", "Did you mean chat?")),
         ('baseline = "off"', 'baseline = "of"', ("no arm 'of'", "Did you mean off?")),
+        ("baseline =", 'short = "{x: of, p50}"\nbaseline =', ("x never compares 'of' with 'off'", "compares")),
+        ("baseline =", 'advice = "{y: on, p50}"\nbaseline =', ("y is not measured there", "x")),
     ],
 )
 def test_an_invalid_value_is_an_error_with_a_hint(

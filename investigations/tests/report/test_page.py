@@ -142,6 +142,25 @@ def test_the_value_of_a_function_is_shown_with_its_own_description_and_unit(simu
     assert re.search(r"value differs by .* from `off`: [\d.,]+ us instead of [\d.,]+ us", folded(page))
 
 
+ANSWERED = {"short": "It takes {case: on, p50} longer.", "advice": "Load *another* one."}
+
+
+def test_a_short_answer_opens_the_page_and_is_in_the_index(simulate: Any) -> None:
+    data = report_data_of(simulate(ANSWERED, effects={"on": 1.2}))
+    page, (_, _, listed) = markdown(data, {}), rows(index([data], {}))
+    assert "> **Asked:** Is it slower?\n>\n> **Measured:** It takes +" in page
+    assert listed[0] == "[Is it slower?](case.md)"
+    assert re.fullmatch(r"It takes \+\d.* % \[.*\] longer\.", listed[1])
+    assert listed[2] in page
+
+
+def test_without_a_valid_session_there_is_no_short_answer(simulate: Any) -> None:
+    data = report_data_of(simulate(ANSWERED, pairs=2, limited=lambda *_: True))
+    assert data.is_invalid
+    assert "Asked" not in markdown(data, {})
+    assert "It takes" not in index([data], {})
+
+
 def test_a_part_of_a_whole_is_no_difference(simulate: Any) -> None:
     value = {"margin": 0.05, "primary": True, "is_part": True}
     arms = {"off": FUNCTION, "on": FUNCTION | {"arguments": {"shift": 1}}}

@@ -31,7 +31,7 @@ def answers(by_chapter: Mapping[str, ReportData]) -> Figure | None:
             if compared.primary and compared.verdict
         ]
         if own:
-            invalid = ", INVALID" if data.judgement.invalid else ""
+            invalid = ", INVALID" if data.is_invalid else ""
             heading = f"{chapter}: {title(data.investigation.primary)} against {data.investigation.baseline}{invalid}"
             groups.append([Row(heading), *own])
             arm_looks |= {f"{chapter} {arm}": look for arm, look in looks(data.investigation).items()}

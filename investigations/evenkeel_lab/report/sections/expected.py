@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.report.markdown import paragraph, table, text
-from evenkeel_lab.report.sections.tables import is_invalid, metrics_table
+from evenkeel_lab.report.sections.tables import metrics_table
 from evenkeel_lab.stats import Scale, wording
 from evenkeel_lab.stats.compare import compare
 from evenkeel_lab.stats.metrics import METRICS, ordered
@@ -60,7 +60,7 @@ def _claim(data: ReportData, claim: Expected, name: str) -> list[str]:
         shown,
         wording.effect(compared),
         _position(compared, value),
-        wording.stated(compared, invalid=is_invalid(data)),
+        wording.stated(compared, invalid=data.is_invalid),
     ]
 
 

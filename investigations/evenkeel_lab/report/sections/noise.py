@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.formatting import counted, how_often
 from evenkeel_lab.investigation_spec.investigation import DIRECT
 from evenkeel_lab.report.markdown import paragraph, table
-from evenkeel_lab.report.sections.tables import is_invalid
 from evenkeel_lab.stats import wording
 from evenkeel_lab.stats.metrics import METRICS, ordered
 
@@ -36,7 +35,7 @@ def _floor(data: ReportData) -> str:
             wording.effect(compared),
             wording.margin(compared),
             wording.detectable(compared),
-            wording.stated(compared, invalid=is_invalid(data)),
+            wording.stated(compared, invalid=data.is_invalid),
         ]
         for compared in comparison.figures
     ]

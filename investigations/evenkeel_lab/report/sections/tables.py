@@ -37,7 +37,7 @@ def tables(data: ReportData, _: Mapping[str, str]) -> str:
             *(
                 part
                 for comparison in shown
-                for part in (f"### {heading(comparison)}", metrics_table(comparison, is_invalid=is_invalid(data)))
+                for part in (f"### {heading(comparison)}", metrics_table(comparison, is_invalid=data.is_invalid))
             ),
             items(legend),
         ]
@@ -71,8 +71,3 @@ def _amounts(compared: Compared) -> list[str]:
     if min((*compared.baseline, *compared.candidate), default=0) < 0:
         return ["", ""]
     return [wording.amount(compared, compared.baseline), wording.amount(compared, compared.candidate)]
-
-
-def is_invalid(data: ReportData) -> bool:
-    """Whether the session is invalid."""
-    return bool(data.judgement.invalid)

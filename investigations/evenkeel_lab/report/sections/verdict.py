@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.formatting import counted
 from evenkeel_lab.report.caveats import BURST
 from evenkeel_lab.report.markdown import items, paragraph, text
+from evenkeel_lab.report.quoted_text import answer_box
 from evenkeel_lab.report.report_data import confidence_level, primary
 from evenkeel_lab.report.sections.database import largest_difference
 from evenkeel_lab.stats import LEAST_PAIRS, alpha_per_look, wording
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 def verdict(data: ReportData, pictures: Mapping[str, str]) -> str:
     """Return the title, the verdicts, and a warning if the session is invalid."""
     title = text(data.investigation.title)
-    parts = [f"# Invalid: {title}" if data.judgement.invalid else f"# {title}"]
-    if data.judgement.invalid:
+    parts = [f"# Invalid: {title}" if data.is_invalid else f"# {title}"]
+    if data.is_invalid:
         parts.append(paragraph("**This session is invalid: do not use its results.** The reasons:"))
         parts.append(items([f"{text(why)}." for why in data.judgement.invalid]))
-    parts += [paragraph(f"**{text(data.investigation.question)}**"), _burst(data)]
-    if data.judgement.invalid:
+    box = "" if data.is_invalid else answer_box(data.investigation, {data.summary.name: data})
+    parts += [box or paragraph(f"**{text(data.investigation.question)}**"), _burst(data)]
+    if data.is_invalid:
         parts.append(paragraph("Its metrics would say:"))
     results = [_result(data, comparison) for comparison in data.candidates]
     if not results and data.noise is not None:
@@ -57,7 +59,7 @@ def _result(data: ReportData, comparison: Comparison) -> str:
     head = f"**{comparison.candidate}**{what}:"
     if compared is None or compared.verdict is None:
         return f"{head} **{wording.NO_VERDICT}.** {_why_not(data, compared, comparison)}"
-    unbelieved = f", {wording.UNBELIEVED}" if data.judgement.invalid else ""
+    unbelieved = f", {wording.UNBELIEVED}" if data.is_invalid else ""
     sentence = f"{wording.sentence(compared, comparison.baseline)} {wording.meaning(compared)}"
     return f"{head} **{wording.kind(compared)}{unbelieved}.** {sentence}{largest_difference(data, comparison)}"
 

@@ -42,6 +42,8 @@ WORDS: dict[str, Any] = {
     "title": True,
     "question": True,
     "hypothesis": True,
+    "short": True,
+    "advice": True,
     "expected": True,
     "arms": {"__all__": {"about"}},
     "figures": {"__all__": {"about", "unit", "is_part"}},
