@@ -95,7 +95,8 @@ def wrong_in_docs(steps: Steps) -> list[str]:
 def _measured(rendered: Rendered) -> list[Path]:
     """Return the folders of measured investigations, and of studies with all chapters measured."""
     folders = known() | studies()
-    return [folder for page in rendered.pages if _is_whole(folder := folders[page.name])]
+    named = (folders[page.name] for page in rendered.pages if page.name in folders)
+    return [folder for folder in named if _is_whole(folder)]
 
 
 def _is_whole(folder: Path) -> bool:

@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Part)
 FOLDER, FILE, STUDY = "investigations", "investigation.toml", "study.toml"
 BEGIN = "evenkeel investigate new NAME."
 # The other pages of reports and `evenkeel investigate new` have these names.
-TAKEN = ("index", "seeds", "benches", "new")
+TAKEN = ("index", "overview", "seeds", "benches", "new")
 
 
 def home(start: Path | None = None) -> Path:

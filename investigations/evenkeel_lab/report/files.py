@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec import find, known, name_of, read as read_investigation, read_study, studies
+from evenkeel_lab.investigation_spec.overview import read_overview
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.investigation_spec.seeds import read_seeds
 from evenkeel_lab.profiling.profile import FILE as PROFILE, read as read_profile
@@ -15,6 +16,7 @@ from evenkeel_lab.report.benches import benches_page
 from evenkeel_lab.report.generated_marker import is_marked, marked
 from evenkeel_lab.report.html import document
 from evenkeel_lab.report.index import index
+from evenkeel_lab.report.overview import overview_page
 from evenkeel_lab.report.page import page
 from evenkeel_lab.report.reliability import reliability_page
 from evenkeel_lab.report.report_data import report_data_of
@@ -145,6 +147,19 @@ def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendere
             by_chapter = {chapter: by_name[f"{name}/{chapter}"] for chapter in _chapters_of(name, by_name)}
             pages.append(study_page(name, study, by_chapter))
     waiting = {name: read_investigation(folder) for name, folder in folders.items() if name not in measured}
+    overview = read_overview(home())
+    if overview is not None:
+        pages.append(overview_page(overview, by_name))
+    files = _other_files(by_name, by_study)
+    files[INDEX] = index([*by_name.values()], waiting, by_study, {*files, *(f"{each.name}.md" for each in pages)})
+    for rendered in pages:
+        files |= rendered.files
+    files = {name: marked(name, text) for name, text in files.items()}
+    return Rendered(home().parent / REPORTS, files, pages, affected if names else None)
+
+
+def _other_files(by_name: Mapping[str, ReportData], by_study: Mapping[str, Study]) -> dict[str, str]:
+    """Render what belongs to no investigation: benchmarks, failures, the statements of the seeds."""
     files: dict[str, str] = {}
     benches = read_benches(home())
     if benches:
@@ -159,11 +174,7 @@ def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendere
             for name in by_study
         }
         files[SEEDS] = seeds_page(seeds, by_study, by_chapter_of)
-    files[INDEX] = index([*by_name.values()], waiting, by_study, files.keys())
-    for rendered in pages:
-        files |= rendered.files
-    files = {name: marked(name, text) for name, text in files.items()}
-    return Rendered(home().parent / REPORTS, files, pages, affected if names else None)
+    return files
 
 
 def results_of(name: str) -> ReportData | None:

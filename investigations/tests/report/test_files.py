@@ -110,6 +110,16 @@ def test_measured_investigations_have_a_page_and_the_index_lists_the_others(
     assert report(capsys, "--check")[0] == 0
 
 
+def test_the_overview_is_made_with_the_reports(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    finding = "[[findings]]\nsays = 'with it'\ninvestigation = 'case'\narm = 'on'\nmetric = 'p50'\n"
+    (project / "investigations" / "overview.toml").write_text(finding)
+    _, out, _ = report(capsys)
+    assert "reports/overview.md" in out.split()
+    assert "(overview.md)" in (project / "reports" / "index.md").read_text()
+    assert (project / "reports" / "overview" / "effects.svg").is_file()
+    assert report(capsys, "--check")[0] == 0
+
+
 def test_drifted_files_are_listed_and_rewritten(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report(capsys)
     reports = project / "reports"
