@@ -78,9 +78,13 @@ def on_shutdown(
 
 
 def is_shutting_down() -> bool:
-    """Return whether uvicorn has been signalled to end. It waits for all responses in flight, endless ones included."""
+    """Return whether uvicorn ends, and so waits for all responses in flight, endless ones included.
+
+    It ends after a signal, or, with a maximum number of requests, by closing its sockets.
+    """
     uvicorn = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
-    return bool(getattr(uvicorn, "should_exit", False))
+    sockets = getattr(uvicorn, "servers", ())
+    return bool(getattr(uvicorn, "should_exit", False)) or not all(each.is_serving() for each in sockets)
 
 
 def worker_count(environ: Mapping[str, str]) -> int | None:

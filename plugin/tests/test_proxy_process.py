@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,31 @@ class Shutdown:
     async def run(self) -> str:
         result: str = await self.server.proxy_shutdown_event("a", named="b")
         return result
+
+
+class Server:
+    """What `signal` has as the handler's owner: uvicorn's server."""
+
+    def __init__(self, *, should_exit: bool, serving: list[bool]) -> None:
+        self.should_exit = should_exit
+        self.servers = [SimpleNamespace(is_serving=lambda own=own: own) for own in serving]
+
+    def handle(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("should_exit", "serving", "ends"), [(False, [True], False), (True, [True], True), (False, [True, False], True)]
+)
+def test_a_server_ends_after_a_signal_or_by_closing_its_sockets(
+    *, should_exit: bool, serving: list[bool], ends: bool
+) -> None:
+    former = signal.signal(signal.SIGTERM, Server(should_exit=should_exit, serving=serving).handle)
+    try:
+        assert proxy_process.is_shutting_down() is ends
+    finally:
+        signal.signal(signal.SIGTERM, former)
+    assert not proxy_process.is_shutting_down()
 
 
 async def test_the_shutdown_handler_runs_between_both_functions(running: Running) -> None:

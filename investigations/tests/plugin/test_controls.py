@@ -11,7 +11,7 @@ from sharing_worker import until
 
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.servers.valkey import valkey
-from litellm_evenkeel.rotation.controls.control_store import RedisControlStore
+from litellm_evenkeel.rotation.controls.control_store import KEEP_ENDED_SECONDS, RedisControlStore
 from litellm_evenkeel.rotation.controls.control_sync import ControlSync
 from litellm_evenkeel.rotation.controls.control_table import ControlTable
 from litellm_evenkeel.rotation.model.control import Control, ControlKind, Traffic
@@ -56,20 +56,22 @@ async def test_a_control_reaches_running_workers_and_those_that_start_later(addr
             await own.close()
 
 
-async def test_what_has_ended_is_removed_and_a_flushed_server_gets_the_rest_back(address: str) -> None:
+async def test_what_ended_days_ago_is_removed_and_a_flushed_server_gets_the_rest_back(address: str) -> None:
     own = worker(address, "ends")
     await own.refresh()
-    ending = Control(account="south", kind=ControlKind.WEIGHT, number=2, until=clock.unstepped() + 0.05)
-    assert await own.put(ending) is True
+    ended = Control(
+        account="south", kind=ControlKind.WEIGHT, number=2, until=clock.unstepped() - 2 * KEEP_ENDED_SECONDS
+    )
+    assert await own.put(ended) is True
     assert await own.put(PAUSED) is True
-    await asyncio.sleep(0.1)
     await own.refresh()
+    assert own.table.of_account("south") == ()
     async with Redis.from_url(address) as client:
-        assert set(await client.hgetall("{ends}:controls")) == {b"version", b'["north", "traffic"]'}
+        assert set(await client.hgetall("{ends}:controls")) == {b"epoch", b'["north", "traffic"]'}
         await client.flushdb()
         await own.refresh()
         assert own.table.of_account("north") == (PAUSED,)
-        assert set(await client.hgetall("{ends}:controls")) == {b"version", b'["north", "traffic"]'}
+        assert set(await client.hgetall("{ends}:controls")) == {b"epoch", b'["north", "traffic"]'}
     await own.close()
 
 

@@ -131,7 +131,7 @@ class AdminHandlers:
         """End the cooldown or quarantine of an account. `by` is the operator's key, by its name."""
         self._require_accounts([account])
         self._inspector.release(account)
-        is_everywhere = self._worker.workers == 1 or bool(self._worker.is_shared())
+        is_everywhere = self._is_everywhere(is_shared=bool(self._worker.is_shared()))
         is_journaled = await publish(OperatorAction(time.time(), by, "release", account))
         return self._response(released=account, everywhere=is_everywhere, journaled=is_journaled)
 
@@ -161,9 +161,13 @@ class AdminHandlers:
         return self._response(
             account=account,
             controls=[asdict(status) for status in self._inspector.controls_of(account)],
-            everywhere=self._worker.workers == 1 or is_shared,
+            everywhere=self._is_everywhere(is_shared=is_shared),
             journaled=is_journaled,
         )
+
+    def _is_everywhere(self, *, is_shared: bool) -> bool:
+        """Whether all workers have a change: through Redis, or because there is only this one."""
+        return is_shared or (self._worker.workers == 1 and self._worker.is_shared() is None)
 
     def _require_accounts(self, names: Iterable[str]) -> None:
         known = self._inspector.account_names()

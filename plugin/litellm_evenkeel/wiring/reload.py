@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.errors import SettingsError
@@ -15,7 +16,6 @@ from litellm_evenkeel.settings_schema.loader import leaves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 LOG = logging.getLogger("litellm_evenkeel.settings")
 INTERVAL_SECONDS = 2.0
@@ -63,13 +63,17 @@ class SettingsReloader:
 
     async def run(self) -> None:
         """Look at the files again and again until cancelled."""
+        former = self._seen
         while True:
             await asyncio.sleep(INTERVAL_SECONDS)
             stamps = await asyncio.to_thread(self._read_stamps)
-            if stamps != self._seen:
-                self._seen = stamps
+            # A file that has just changed may still be written.
+            if stamps != self._seen and stamps == former:
                 # A large file takes too long to parse between requests.
-                self.apply(await asyncio.to_thread(self._read))
+                read = await asyncio.to_thread(self._read)
+                self._seen = await asyncio.to_thread(self._read_stamps)
+                self.apply(read)
+            former = stamps
 
     def reload(self) -> None:
         """Read the files, and apply their changes. If one cannot be applied, none is."""
@@ -107,6 +111,8 @@ class SettingsReloader:
             return settings(resolve(document.get(SECTION), self._environ), self._environ)
         except SettingsError as error:
             return error
+        except Exception as error:  # noqa: BLE001 - YAML can fail in many ways, and the next version may be right
+            return SettingsError(f"{self._path}: cannot be read ({type(error).__name__}: {error}). Hint: correct it.")
 
     def _read_stamps(self) -> list[tuple[int, int, int] | None]:
         return [_stamp(path) for path in self._files]
@@ -127,23 +133,39 @@ def changes(former: Settings, wanted: Settings) -> list[str]:
 
 def read_configuration(path: Path) -> tuple[Mapping[str, Any], list[Path]]:
     """Return a configuration with the sections of the files that it includes, as LiteLLM joins them, and all files."""
+    path = path.absolute()
     document, files = _read_yaml(path), [path]
-    included = document.get("include")
-    for name in included if isinstance(included, list) else []:
-        other, others = read_configuration(path.parent / str(name))
-        # A section of an included file replaces that of the file itself.
-        document = {**document, **other}
-        files += others
+    waiting = _included(document, path, path)
+    while waiting:
+        included = waiting.pop(0)
+        if included not in files:
+            other = _read_yaml(included, may_be_empty=True)
+            files.append(included)
+            # A section of an included file replaces that of the file itself.
+            document = {**document, **other}
+            waiting += _included(other, included, path)
     return document, files
 
 
-def _read_yaml(path: Path) -> Mapping[str, Any]:
+def _included(document: Mapping[str, Any], path: Path, root: Path) -> list[Path]:
+    """Return the files that a file includes: beside it, or else beside the first file, as LiteLLM finds them."""
+    names = document.get("include")
+    files = []
+    for name in names if isinstance(names, list) else []:
+        own, other = (Path(os.path.abspath(each.parent / str(name))) for each in (path, root))  # noqa: PTH100 - no links
+        files.append(other if other.exists() and not own.exists() else own)
+    return files
+
+
+def _read_yaml(path: Path, *, may_be_empty: bool = False) -> Mapping[str, Any]:
     import yaml  # noqa: PLC0415 - a dependency of LiteLLM's proxy
 
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise SettingsError(f"{path}: cannot be read ({type(error).__name__}). Hint: correct the file.") from None
+    if document is None and may_be_empty:
+        return {}
     if not isinstance(document, Mapping):
         raise SettingsError(f"{path}: expected a mapping, got {type(document).__name__}.")
     return document
@@ -155,6 +177,8 @@ def resolve(value: Any, environ: Mapping[str, str]) -> Any:
         return environ.get(value.removeprefix(ENVIRONMENT))
     if isinstance(value, Mapping):
         return {name: resolve(item, environ) for name, item in value.items()}
+    if isinstance(value, list):
+        return [resolve(item, environ) if isinstance(item, Mapping) else item for item in value]
     return value
 
 

@@ -207,7 +207,8 @@ async def test_an_operator_releases_an_account() -> None:
 
 
 @pytest.mark.parametrize(
-    ("workers", "is_shared", "everywhere"), [(1, None, True), (4, None, False), (4, True, True), (4, False, False)]
+    ("workers", "is_shared", "everywhere"),
+    [(1, None, True), (1, False, False), (4, None, False), (4, True, True), (4, False, False)],
 )
 async def test_a_release_says_whether_all_workers_know_of_it(
     workers: int, *, is_shared: bool | None, everywhere: bool

@@ -59,6 +59,7 @@ def test_a_file_without_a_change_is_not_applied(world: World) -> None:
         (FIRST.replace("queue_timeout", "queue_timeot"), "did you mean queue_timeout"),
         (FIRST.replace("5s", "2s") + "    shared: {redis_url: 'redis://127.0.0.1'}\n", "needs a restart"),
         ("evenkeel: [", "cannot be read"),
+        (FIRST + "# a day that no month has\nupdated: 2026-02-30\n", "cannot be read"),
         ("[]", "expected a mapping"),
         ("", "expected a mapping"),
     ],
@@ -114,9 +115,20 @@ def test_an_included_file_replaces_the_section_of_the_main_one(tmp_path: Path) -
     assert [path.name for path in files] == ["proxy.yaml", "own.yaml"]
 
 
+def test_included_files_may_be_empty_nested_beside_the_first_file_and_in_a_circle(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "a.yaml").write_text("include: [b.yaml, ../proxy.yaml]\n")
+    (tmp_path / "b.yaml").write_text("")
+    main = tmp_path / "proxy.yaml"
+    main.write_text(f"include: [parts/a.yaml]\n{FIRST}")
+    document, files = read_configuration(main)
+    assert "evenkeel" in document
+    assert {path.name for path in files} == {"proxy.yaml", "a.yaml", "b.yaml"}
+
+
 def test_references_to_variables_are_resolved() -> None:
-    resolved = resolve({"a": {"b": "os.environ/NAME"}, "c": "os.environ/ABSENT", "d": 1}, {"NAME": "x"})
-    assert resolved == {"a": {"b": "x"}, "c": None, "d": 1}
+    names = {"a": {"b": "os.environ/NAME"}, "c": "os.environ/ABSENT", "d": 1, "e": [{"f": "os.environ/NAME"}, "g"]}
+    assert resolve(names, {"NAME": "x"}) == {"a": {"b": "x"}, "c": None, "d": 1, "e": [{"f": "x"}, "g"]}
 
 
 def test_changes_are_named_by_setting() -> None:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 2.0
 MAX_STORED_BYTES = 4096
-# A field that is always there. If it is missing, the store has lost its content.
-MARKER = b"version"
+# The field of the store's epoch: after a loss of its content, the store gets another one.
+EPOCH_FIELD = "epoch"
+# Longer than clocks differ: a worker whose clock is ahead removes no control that is in force for others.
+KEEP_ENDED_SECONDS = 86_400.0
 # A control that has ended is removed, unless another worker has replaced it.
 REMOVE_SCRIPT = """
 if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[1], ARGV[1]) end
@@ -29,8 +31,8 @@ if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[
 class ControlStore(Protocol):
     """Store that all workers read and write."""
 
-    async def load(self) -> list[Control] | None:
-        """Return all controls in force; `None` if the store has lost its content. Damaged controls are left out."""
+    async def load(self, new_epoch: str) -> tuple[list[Control], str]:
+        """Return all controls in force, and the store's epoch: `new_epoch` if it has none yet."""
 
     async def save(self, changes: Mapping[ControlKey, Control | None]) -> None:
         """Store controls. `None` removes one."""
@@ -48,35 +50,48 @@ class RedisControlStore:
         self._clock = clock
         self._remove = self._connection.client.register_script(REMOVE_SCRIPT)
 
-    async def load(self) -> list[Control] | None:
-        """Return all controls in force; `None` if the store has lost its content. Damaged controls are left out."""
+    async def load(self, new_epoch: str) -> tuple[list[Control], str]:
+        """Return all controls in force, and the store's epoch. Damaged controls are left out."""
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            stored = dict(await self._connection.client.hgetall(self._key))
-            if stored.pop(MARKER, None) is None:
-                return None
+            stored = await self._read()
+            if EPOCH_FIELD not in stored:
+                await self._connection.client.hsetnx(self._key, EPOCH_FIELD, new_epoch)
+                stored = await self._read()
+            epoch = _text(stored.pop(EPOCH_FIELD, new_epoch))
             in_force, now = [], self._clock()
-            for field, text in stored.items():
-                control = decode(text)
-                if control is not None and control.ends_at() <= now:
-                    await self._remove(keys=[self._key], args=[field, text])
-                elif control is not None:
+            for field, value in stored.items():
+                control = decode(value)
+                if control is not None and control.ends_at() > now:
                     in_force.append(control)
-        return in_force
+                elif control is not None and control.ends_at() <= now - KEEP_ENDED_SECONDS:
+                    await self._remove(keys=[self._key], args=[field, value])
+        return in_force, epoch
+
+    async def _read(self) -> dict[str, Any]:
+        stored = await self._connection.client.hgetall(self._key)
+        return {_text(field): value for field, value in stored.items()}
 
     async def save(self, changes: Mapping[ControlKey, Control | None]) -> None:
         """Store controls. `None` removes one."""
         fields = {json.dumps(key): control for key, control in changes.items()}
-        written: dict[Any, str] = {MARKER: "1"}
-        written |= {field: control.model_dump_json() for field, control in fields.items() if control is not None}
+        written: dict[Any, str] = {
+            field: control.model_dump_json() for field, control in fields.items() if control is not None
+        }
         removed = [field for field, control in fields.items() if control is None]
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            await self._connection.client.hset(self._key, mapping=written)
+            if written:
+                await self._connection.client.hset(self._key, mapping=written)
             if removed:
                 await self._connection.client.hdel(self._key, *removed)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._connection.close()
+
+
+def _text(value: bytes | str) -> str:
+    """Return a value of Redis as text: some addresses let the driver decode it."""
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def decode(text: bytes | str) -> Control | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import uuid
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class ControlSync:
         interval: float = INTERVAL_SECONDS,
     ) -> None:
         self.table, self._store, self._errors, self._interval = table, store, errors, interval
+        self._epoch = ""
+        """The store's epoch when it was last read; empty if it never was."""
         self._unsaved: dict[ControlKey, Control | None] = {}
         # Reads and writes one after the other: a write that is repeated must not undo a later one.
         self._lock = asyncio.Lock()
@@ -63,13 +66,16 @@ class ControlSync:
             return
         async with self._lock:
             await self._save()
-            stored = await self._store.load()
-            if stored is None:
-                # Redis has lost everything. What operators have paused stays paused.
-                own = {(control.account, control.kind): control for control in self.table.everything()}
-                await self._store.save(own)
-            elif not self._unsaved:
-                # Otherwise an operator has changed something meanwhile, and the next round reads again.
+            stored, epoch = await self._store.load(uuid.uuid4().hex)
+            if self._epoch not in {"", epoch}:
+                # Redis has lost its content. What operators have paused stays paused.
+                there = {(control.account, control.kind) for control in stored}
+                lost = {key: own for own in self.table.everything() if (key := (own.account, own.kind)) not in there}
+                await self._store.save(lost)
+                stored += lost.values()
+            self._epoch = epoch
+            if not self._unsaved:
+                # Otherwise an operator has changed something since, and the next round reads again.
                 self.table.replace(stored)
 
     async def close(self) -> None:

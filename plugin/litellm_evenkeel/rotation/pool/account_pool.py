@@ -27,7 +27,7 @@ from litellm_evenkeel.rotation.state.quota_window import QuotaWindow
 from litellm_evenkeel.rotation.state.registry import ScopeRegistry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from litellm_evenkeel.providers.limit_headers import LimitReading
     from litellm_evenkeel.rotation.model.control import Pause
@@ -257,7 +257,7 @@ class AccountPool:
         """Retire the candidate sets of an account whose specs have changed: requests look their candidates up again."""
         scope = self.scopes.get((account, None))
         deployments = () if scope is None else self.deployments_of(scope)
-        self._retire_all(candidates for each in deployments for candidates in self.candidate_sets.sets_of(each))
+        self._renew([candidates for each in deployments for candidates in self.candidate_sets.sets_of(each)])
 
     def serves_drained_session(self, candidates: CandidateSet, request: PickRequest) -> bool:
         """Return whether a draining account can serve a request of its session at once: no other request may."""
@@ -274,7 +274,7 @@ class AccountPool:
         self.settings = settings
         for scope in self.scopes.values():
             scope.cooldown.use(settings.cooldown)
-        self._retire_all(candidates for sets in self._sets_of.values() for candidates, _ in sets)
+        self._renew([candidates for sets in self._sets_of.values() for candidates, _ in sets])
 
     def expire_reservations(self, now: float) -> int:
         """Release the reservations that have expired, and return their number."""
@@ -407,12 +407,11 @@ class AccountPool:
             self._reset_scope(scope)
         return had_updates or bool(scopes)
 
-    def _retire_all(self, outdated: Iterable[CandidateSet]) -> None:
+    def _renew(self, outdated: Sequence[CandidateSet]) -> None:
+        """Retire candidate sets. The next request looks its candidates up again, and replaces what has changed."""
         for candidates in dict.fromkeys(outdated):
-            self.candidate_sets.retire(candidates)
+            self.candidate_sets.replace(candidates)
             self._on_capacity(candidates)
-        # The limits of deployments that no request uses now would still hold.
-        self._remove_unused()
 
     def _reset_scope(self, scope: AccountScope) -> None:
         scope.release(self.now())

@@ -34,6 +34,10 @@ class CandidateSetIndex:
         for candidates in dict.fromkeys(self.sets_of(deployment)):
             self._remove(candidates)
 
+    def replace(self, candidates: CandidateSet) -> None:
+        """Retire a candidate set whose deployments the next request looks up again."""
+        self._remove(candidates)
+
     def retire(self, candidates: CandidateSet) -> None:
         """Retire a candidate set that is no longer requested. Its deployments may be unused from now on."""
         self._remove(candidates)

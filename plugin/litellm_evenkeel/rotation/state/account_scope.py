@@ -120,6 +120,10 @@ class AccountScope:
             return self._cooldown_blocker(now)
         return self.limit_blocker(usage, now, ignore_leases=ignore_leases)
 
+    def is_paused(self, now: float) -> bool:
+        """Return whether an operator's pause keeps all requests away."""
+        return self.pause is not None and not self.pause.is_draining and now < self.pause.until
+
     def is_draining(self, now: float) -> bool:
         """Return whether an operator drains the account, so that only its sessions use it."""
         return self.pause is not None and self.pause.is_draining and now < self.pause.until

@@ -122,7 +122,9 @@ class DeploymentState:
         )
 
     def request_leases(self, usage: Usage, now: float) -> None:
-        """Request the leases that a blocked request lacks at this deployment."""
+        """Request the leases that a blocked request lacks at this deployment, unless an operator has paused it."""
+        if self.account.is_paused(now):
+            return
         for scope in (self.account, self.model):
             if scope.cooldown.kind is None or scope.cooldown.traffic_share(now) > 0:
                 scope.request_leases(usage, now)

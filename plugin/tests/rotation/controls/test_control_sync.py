@@ -27,15 +27,15 @@ class MemoryStore:
     def __init__(self) -> None:
         self.controls: dict[ControlKey, Control] = {}
         self.is_away = False
-        self.has_lost_everything = True
+        self.epoch = ""
 
-    async def load(self) -> list[Control] | None:
+    async def load(self, new_epoch: str) -> tuple[list[Control], str]:
         self._check()
-        return None if self.has_lost_everything else list(self.controls.values())
+        self.epoch = self.epoch or new_epoch
+        return list(self.controls.values()), self.epoch
 
     async def save(self, changes: Mapping[ControlKey, Control | None]) -> None:
         self._check()
-        self.has_lost_everything = False
         for key, control in changes.items():
             self.controls.pop(key, None)
             if control is not None:
@@ -43,6 +43,10 @@ class MemoryStore:
 
     async def close(self) -> None:
         pass
+
+    def lose_everything(self) -> None:
+        self.controls.clear()
+        self.epoch = ""
 
     def _check(self) -> None:
         if self.is_away:
@@ -89,13 +93,30 @@ async def test_a_store_that_loses_everything_gets_it_back() -> None:
     store = MemoryStore()
     first, second = worker(store), worker(store)
     await first.put(PAUSED)
+    await first.refresh()
     await second.refresh()
-    store.controls.clear()
-    store.has_lost_everything = True
+    store.lose_everything()
     await second.refresh()
     await first.refresh()
     assert first.table.of_account("north") == second.table.of_account("north") == (PAUSED,)
     assert list(store.controls.values()) == [PAUSED]
+
+
+async def test_what_was_lost_comes_back_also_if_something_new_is_stored_first() -> None:
+    store = MemoryStore()
+    first = worker(store)
+    await first.put(PAUSED)
+    await first.refresh()
+    store.lose_everything()
+    newcomer = worker(store)
+    other = PAUSED.model_copy(update={"account": "south"})
+    await newcomer.put(other)
+    await newcomer.refresh()
+    await first.refresh()
+    await newcomer.refresh()
+    for each in (first, newcomer):
+        assert each.table.of_account("north") == (PAUSED,)
+        assert each.table.of_account("south") == (other,)
 
 
 async def test_a_control_that_is_put_during_a_refresh_is_not_lost() -> None:
@@ -105,8 +126,8 @@ async def test_a_control_that_is_put_during_a_refresh_is_not_lost() -> None:
 
     pausing: list[asyncio.Task[bool]] = []
 
-    async def load_while_an_operator_pauses() -> list[Control] | None:
-        loaded = await load()
+    async def load_while_an_operator_pauses(new_epoch: str) -> tuple[list[Control], str]:
+        loaded = await load(new_epoch)
         pausing.append(asyncio.create_task(own.put(PAUSED)))
         await asyncio.sleep(0)
         return loaded

@@ -67,6 +67,21 @@ class World:
         return Counter([await self.account() for _ in range(number)])
 
 
+async def test_a_quarantine_outlasts_a_change_of_weight_and_a_reload() -> None:
+    world = World(accounts="ab")
+    world.deployments.append(deployment("a") | {"model_info": {"id": "second key", "account": "a"}})
+    world.deployments[-1]["litellm_params"] = {"model": "openai/gpt", "api_key": "revoked"}
+    revoked = Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "revoked")
+    await world.accounts(6)
+    state = world.router.pool.deployments["second key", "openai/gpt"]
+    state.account.cooldown.apply_failure(revoked, world.now, world.now, state.spec.credential)
+    assert set(await world.accounts()) == {"b"}
+    world.put("a", kind=ControlKind.WEIGHT, number=2.0)
+    assert set(await world.accounts()) == {"b"}
+    world.router.use(RotationSettings(strategy=StrategyName.HEADROOM, queue_timeout=0.0))
+    assert set(await world.accounts()) == {"b"}
+
+
 @pytest.mark.parametrize("strategy", StrategyName)
 async def test_a_paused_account_gets_no_request_until_it_is_resumed(strategy: StrategyName) -> None:
     world = World(strategy)
