@@ -168,13 +168,13 @@ def _claims(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> st
         [text(claim.says), "", "", "", "**open: not measured**", with_quotations(claim.why, by_chapter)]
         for claim in study.unmeasured
     ]
-    sources = ", ".join(dict.fromkeys(text(claim.source) for claim in (*study.claims, *study.unmeasured)))
+    sources = "; ".join(dict.fromkeys(text(claim.source) for claim in (*study.claims, *study.unmeasured)))
     method = (
-        f"Claims of {sources}. Each was written as a range of effects before its chapter was measured, unless Limits "
-        "say otherwise: in %, of shares in points; a factor is how many times as fast. *Confirmed*: the whole interval "
-        "is in the range. *Refined*: there is an effect in the claimed direction, but of another size, or perhaps of "
-        "another size. *Refuted*: the whole interval is outside the range, and there is no such effect. *Open*: "
-        "anything else."
+        f"Sources of the claims: {sources}. Each was written as a range of effects before its chapter was measured, "
+        "unless Limits say otherwise: in %, of shares in points; a factor is how many times as fast. *Confirmed*: the "
+        "whole interval is in the range. *Refined*: there is an effect in the claimed direction, but of another size, "
+        "or perhaps of another size. *Refuted*: the whole interval is outside the range, and there is no such effect. "
+        "*Open*: anything else."
     )
     head = ("claim", "as a range", "measured [interval]", "the interval is", "ruling", "why")
     return "\n\n".join(["## Published claims", paragraph(method), table(head, rows, {head[2]})])

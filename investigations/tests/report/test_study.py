@@ -140,7 +140,7 @@ def test_an_untested_claim_is_open_with_its_reason(simulate: Any) -> None:
     (row,) = rows(page, "Published claims")
     assert (row[0], row[4]) == ("Use ten.", "**open: not measured**")
     assert row[5].startswith("There are none, see +")
-    assert "Claims of another seed." in page
+    assert "Sources of the claims: another seed." in page
 
 
 def test_each_claim_has_a_verdict(simulate: Any) -> None:
