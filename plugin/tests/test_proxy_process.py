@@ -97,7 +97,7 @@ class Shutdown:
 
 
 class Server:
-    """What `signal` has as the handler's owner: uvicorn's server."""
+    """A server whose method handles signals, as uvicorn's does."""
 
     def __init__(self, *, should_exit: bool, serving: list[bool]) -> None:
         self.should_exit = should_exit
