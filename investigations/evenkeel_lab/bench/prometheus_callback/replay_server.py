@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import select
 import signal
 import socket
 import sys
@@ -25,7 +26,7 @@ ERRORS: Final = "errors"
 
 
 def serve(address: str) -> None:
-    """Accept jobs until this process is killed."""
+    """Accept jobs until this process is killed, or its stdin ends because its parent was."""
     importlib.import_module("litellm")
     # The system removes forks that have ended.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -35,6 +36,9 @@ def serve(address: str) -> None:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         while True:
+            ready, _, _ = select.select([listener, sys.stdin], [], [])
+            if listener not in ready:
+                return
             connection, _ = listener.accept()
             if os.fork() == 0:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
