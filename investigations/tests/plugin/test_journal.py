@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from litellm_evenkeel import operator_actions
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.instrumentation.export import SampleCollector
 from litellm_evenkeel.journal import metrics
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.store import JournalMissing
+from litellm_evenkeel.operator_actions import OperatorAction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,6 +45,8 @@ def wired(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
     monkeypatch.setattr(routes, "install_health", lambda *_: None)
     monkeypatch.setattr(export, "export_samples", lambda *_, **__: lambda: None)
     monkeypatch.setattr(wiring.atexit, "register", lambda *_: None)
+    # A journal listens until its proxy ends, and there is no proxy here that could end.
+    monkeypatch.setattr(operator_actions, "_listeners", [])
     monkeypatch.chdir(tmp_path)
 
     def make(**terms: Any) -> Any:
@@ -125,6 +129,16 @@ async def test_without_any_setting_there_is_a_file_beside_the_proxy(
     wired()
     await rig.ask()
     await eventually(lambda: len(rows(tmp_path / "evenkeel-journal.db")) == 1)
+
+
+async def test_an_action_of_an_operator_is_recorded_beside_the_requests(
+    wired: Callable[..., Any], tmp_path: Path
+) -> None:
+    wired(path=str(tmp_path / "j.db"))
+    action = OperatorAction(1.0, "anna", "pause", "north", reason="invoice")
+    assert await operator_actions.publish(action)
+    with closing(SqliteStore(tmp_path / "j.db", create=False)) as store:
+        assert store.actions(10) == [action]
 
 
 @pytest.mark.parametrize("breaks", [False, True])
