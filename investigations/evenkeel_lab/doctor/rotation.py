@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 ASYNC_STRATEGIES = frozenset(
     {"simple-shuffle", "usage-based-routing-v2", "cost-based-routing", "latency-based-routing", "least-busy"}
 )
+# LiteLLM's checks that prefer a deployment after the pick, when only one is left.
+PREFERENCES = frozenset({"deployment_affinity", "session_affinity", "prompt_caching"})
 
 
 def rotation(config: ProxyConfig, environment: Mapping[str, str], workers: int) -> list[Finding]:
@@ -51,13 +53,14 @@ def _routing_findings(config: ProxyConfig) -> Iterator[Finding]:
             hint="Remove it, or take simple-shuffle.",
         )
     checks = router.get("optional_pre_call_checks")
-    if isinstance(checks, list) and checks:
+    preferences = [str(check) for check in checks if check in PREFERENCES] if isinstance(checks, list) else []
+    if preferences:
         yield warning(
             "routing",
-            f"`optional_pre_call_checks` ({', '.join(map(str, checks))}) come after the rotation has chosen: they "
-            "see one account and cannot prefer another",
+            f"`optional_pre_call_checks` ({', '.join(preferences)}) run after the pick: they get one account, and cannot "
+            "prefer another",
             config.where("router_settings", "optional_pre_call_checks"),
-            hint="Remove them: sessions stick to accounts without.",
+            hint="Remove them: the rotation keeps a session at its account without them.",
         )
 
 

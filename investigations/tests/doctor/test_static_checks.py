@@ -340,6 +340,12 @@ def test_settings_that_bypass_the_rotation_are_reported(router: str, words: str)
     assert of("routing", examined(f"router_settings: {{{router}}}"))[0][0] == "ok"
 
 
+def test_checks_that_are_applied_before_the_pick_are_ok() -> None:
+    router = "optional_pre_call_checks: [responses_api_deployment_check, {a: b}]"
+    text = f"litellm_settings: {{callbacks: [{ROTATION}]}}\nrouter_settings: {{{router}}}"
+    assert [level for level, _ in of("routing", examined(text))] == ["ok"]
+
+
 @pytest.mark.parametrize("strategy", ["simple-shuffle", "usage-based-routing-v2", "least-busy"])
 def test_strategies_that_call_the_rotation_are_ok(strategy: str) -> None:
     text = f"litellm_settings: {{callbacks: [{ROTATION}]}}\nrouter_settings: {{routing_strategy: {strategy}}}"

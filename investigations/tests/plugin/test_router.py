@@ -8,6 +8,7 @@ import importlib
 import logging
 import sys
 import threading
+import uuid
 from collections import Counter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -181,6 +182,39 @@ async def test_a_call_on_a_video_goes_to_the_account_that_made_it(rig: Rig, monk
     assert await chosen("avideo_status", "gone") == {"a", "b", "c"}
     # Whatever the body of another call has.
     assert await chosen("acompletion", "b") == {"a", "b", "c"}
+    assert rig.errors == {}
+
+
+async def test_a_response_is_continued_by_the_account_that_made_it(rig: Rig) -> None:
+    rig.start([rig.deployment(name) for name in "abc"], rotation={"strategy": "round_robin"})
+
+    async def respond(**request: Any) -> Any:
+        # Each has a prompt of its own, so that no session keeps it at an account.
+        asked = {"model": MODEL, "input": str(uuid.uuid4()), "litellm_call_id": str(uuid.uuid4()), **request}
+        return await asyncio.create_task(rig.router.aresponses(**asked))
+
+    first = await respond()
+    (owner,) = await rig.asked()
+    for _ in range(4):
+        await respond(previous_response_id=first.id)
+    assert await rig.asked() == {owner: 5}
+    # An id that names no deployment.
+    for _ in range(6):
+        await respond(previous_response_id="resp_1")
+    assert set(await rig.asked()) == {"a", "b", "c"}
+    assert rig.errors == {}
+
+
+async def test_a_deployment_whose_budget_is_used_up_is_not_chosen(rig: Rig) -> None:
+    budget = {"max_budget": 1.0, "budget_duration": "1d"}
+    rig.start([rig.deployment("a", params=budget), rig.deployment("b")], num_retries=0)
+    await rig.router.cache.async_set_cache("deployment_spend:a:1d", 2.0)
+    for _ in range(5):
+        assert (await rig.ask())._hidden_params["model_id"] == "b"
+    rig.start([rig.deployment("a", params=budget)], num_retries=0)
+    await rig.router.cache.async_set_cache("deployment_spend:a:1d", 2.0)
+    with pytest.raises(Exception, match="budget"):
+        await rig.ask()
     assert rig.errors == {}
 
 

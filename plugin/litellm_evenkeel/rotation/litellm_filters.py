@@ -1,7 +1,8 @@
 """LiteLLM's own filters of deployments, applied before the pick.
 
 LiteLLM applies them after its plugins, when the one picked deployment must not be removed any more. The same functions
-of the running LiteLLM are called, each only if the router has it enabled. A request whose filters cannot be applied
+of the running LiteLLM are called, each only if the router has it enabled. Its filters that prefer a deployment for a
+session or a key are not: the rotation has its own session affinity. A request whose filters cannot be applied
 before the pick is left to LiteLLM altogether.
 """
 
@@ -11,7 +12,10 @@ import asyncio
 import inspect
 from typing import TYPE_CHECKING, Any
 
+import litellm
 import litellm.utils
+from litellm.integrations.custom_logger import CustomLogger
+from litellm.responses.utils import ResponsesAPIRequestUtils
 from litellm.router_strategy import tag_based_routing
 from litellm.types.videos import utils as videos
 
@@ -28,6 +32,17 @@ _BY_ORDER = "get_order_filtered_deployments"
 _by_order = getattr(litellm.utils, _BY_ORDER, None) or getattr(litellm.utils, f"_{_BY_ORDER}")
 # Calls that concern an existing video. LiteLLM up to 1.107 sends them to any deployment.
 _VIDEO_CALL_TYPES: frozenset[str] = getattr(videos, "VIDEO_ID_CALL_TYPES", frozenset())
+# LiteLLM's callbacks without which a request would go to an account that cannot serve it: its provider's budget is used
+# up, or it has neither the file nor the encrypted reasoning that the request refers to. They are recognised by name,
+# because not every installation has their modules.
+REQUIRED_CALLBACKS = frozenset(
+    {
+        "RouterBudgetLimiting",
+        "EncryptedContentAffinityCheck",
+        "_PROXY_LiteLLMManagedFiles",
+        "_PROXY_LiteLLMManagedVectorStores",
+    }
+)
 # Metadata field in which LiteLLM's routing plugins put the provider models that a request may use.
 ALLOWED_MODELS = "_routing_plugin_candidate_models"
 
@@ -37,6 +52,7 @@ async def apply_litellm_filters(
 ) -> Deployments:
     """Return the deployments that LiteLLM's filters keep, in their order; the same list object if they keep all."""
     settings, model = settings_of(router), cached.candidates.name
+    deployments = await _apply_required_callbacks(model, deployments, messages, request)
     has_input = messages is not None or request.get("input") is not None
     if settings.pre_call_checks and has_input:
         deployments = await _apply_pre_call_checks(router, model, deployments, messages, request)
@@ -52,8 +68,8 @@ async def apply_litellm_filters(
             metadata_variable_name=_metadata_name(request),
         )
     deployments = _apply_routing_plugins(router, deployments, request)
-    if "video_id" in request:
-        deployments = _keep_video_deployment(deployments, request)
+    if "video_id" in request or "previous_response_id" in request:
+        deployments = _keep_owner(deployments, request)
     if cached.has_order:
         deployments = _by_order(deployments, target_order=request.get("_target_order"))
     excluded = request.get("_excluded_deployment_ids")
@@ -61,6 +77,21 @@ async def apply_litellm_filters(
         deployments = [
             deployment for deployment in deployments if (deployment.get("model_info") or {}).get("id") not in excluded
         ]
+    return deployments
+
+
+async def _apply_required_callbacks(
+    model: str, deployments: Deployments, messages: Any, request: dict[str, Any]
+) -> Deployments:
+    for callback in litellm.callbacks:
+        if isinstance(callback, CustomLogger) and type(callback).__name__ in REQUIRED_CALLBACKS:
+            deployments = await callback.async_filter_deployments(
+                model=model,
+                healthy_deployments=deployments,
+                messages=messages,
+                request_kwargs=request,
+                parent_otel_span=None,
+            )
     return deployments
 
 
@@ -95,16 +126,26 @@ def _apply_routing_plugins(router: Any, deployments: Deployments, request: dict[
     return kept
 
 
-def _keep_video_deployment(deployments: Deployments, request: dict[str, Any]) -> Deployments:
-    """Keep only the deployment that made the video of the call, if present, as no other account has that video."""
-    video_id = request["video_id"]
-    call_type = getattr(request.get("litellm_logging_obj"), "call_type", None)
-    if call_type not in _VIDEO_CALL_TYPES or not isinstance(video_id, str):
+def _keep_owner(deployments: Deployments, request: dict[str, Any]) -> Deployments:
+    """Keep only the deployment that made what the request refers to, if present, as no other account has it."""
+    owner = _video_owner(request) or _response_owner(request)
+    if owner is None:
         return deployments
-    maker = videos.decode_video_id_with_provider(video_id).get("deployment_id")
     return [
-        deployment for deployment in deployments if (deployment.get("model_info") or {}).get("id") == maker
+        deployment for deployment in deployments if (deployment.get("model_info") or {}).get("id") == owner
     ] or deployments
+
+
+def _video_owner(request: dict[str, Any]) -> str | None:
+    video_id, call_type = request.get("video_id"), getattr(request.get("litellm_logging_obj"), "call_type", None)
+    if call_type not in _VIDEO_CALL_TYPES or not isinstance(video_id, str):
+        return None
+    return videos.decode_video_id_with_provider(video_id).get("deployment_id")
+
+
+def _response_owner(request: dict[str, Any]) -> str | None:
+    response_id = request.get("previous_response_id")
+    return ResponsesAPIRequestUtils.get_model_id_from_response_id(response_id) if isinstance(response_id, str) else None
 
 
 def _metadata_name(request: dict[str, Any]) -> str:
