@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import time
 from datetime import datetime, timedelta
@@ -19,6 +20,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from litellm_evenkeel.budgets import BudgetCounts, BudgetEntity, BudgetSettings, open_budgets
 from litellm_evenkeel.metrics.callback import EvenkeelPrometheusLogger
 from litellm_evenkeel.metrics.replay.failure_key import KEY_FIELDS
+from litellm_evenkeel.metrics.request_phases import FIELDS
 from litellm_evenkeel.metrics.settings import MetricsSettings
 
 if TYPE_CHECKING:
@@ -123,6 +125,37 @@ async def test_a_success_is_counted_by_a_plan_and_an_unusual_one_as_litellm_does
     with pytest.raises(TypeError):
         await told(callback, event(None))
     assert counted(registry, "litellm_requests_metric") == 4
+
+
+async def test_phases_are_counted_if_litellm_measures_them(
+    registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LITELLM_DETAILED_TIMING", "true")
+    callback = EvenkeelPrometheusLogger(registry)
+    stated = {"timing_pre_processing_ms": 20.0, "timing_llm_api_ms": 300.0, "timing_post_processing_ms": None}
+    for response in (SimpleNamespace(_hidden_params=stated), SimpleNamespace(_hidden_params=None), None):
+        await callback.async_log_success_event(event(), response, BEGAN, ENDED)
+    scraped = {
+        (sample.labels["phase"], sample.name): sample.value
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.name.startswith("evenkeel_request_phase_seconds_") and "le" not in sample.labels
+    }
+    totals = {key: value for key, value in scraped.items() if key[1].endswith(("_sum", "_count"))}
+    name = "evenkeel_request_phase_seconds"
+    assert totals == {
+        ("pre_processing", f"{name}_sum"): 0.02,
+        ("pre_processing", f"{name}_count"): 1,
+        ("provider", f"{name}_sum"): 0.3,
+        ("provider", f"{name}_count"): 1,
+    }
+
+
+async def test_litellm_states_the_phases_of_a_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("litellm.litellm_core_utils.llm_response_utils.response_metadata")
+    monkeypatch.setattr(module, "LITELLM_DETAILED_TIMING", True)
+    response = await litellm.acompletion("gpt-4o", [{"role": "user", "content": "ahoy"}], mock_response="yes")
+    assert set(FIELDS.values()) <= response._hidden_params.keys()
 
 
 async def test_settings_that_come_after_it_count(registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch) -> None:

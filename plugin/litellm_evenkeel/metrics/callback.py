@@ -33,6 +33,7 @@ from litellm_evenkeel.metrics.replay import failure_key
 from litellm_evenkeel.metrics.replay.plan_cache import PlanCache
 from litellm_evenkeel.metrics.replay.sentinel_event import LENGTH_CLASS_KEY
 from litellm_evenkeel.metrics.replay.update_queue import QUIET_SECONDS, in_slices
+from litellm_evenkeel.metrics.request_phases import RequestPhases, is_enabled
 from litellm_evenkeel.metrics.router_usage import RemainingQuotaPoller
 from litellm_evenkeel.metrics.self_metrics import SelfMetrics
 from litellm_evenkeel.metrics.settings import MetricsSettings
@@ -160,6 +161,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._plan_cache.queue.after_round = self._after_round
         # Before events are counted, so that a series that was idle for too long starts anew with them.
         self._plan_cache.queue.before_round = SeriesExpiry(self._store, self._ttl, time.time).expire_due
+        self._phases = RequestPhases(self._store) if is_enabled() else None
         self._self_metrics = SelfMetrics(self._store, self._plan_cache, label_limits, self.budget_counts)
         if self._folder is not None:
             self._writer = MultiprocessWriter(self._store, self._folder)
@@ -194,6 +196,8 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             return
         if self._budgets is not None:
             self._budgets.observe(kwargs)
+        if self._phases is not None:
+            self._phases.observe(response_obj)
         if not plan_cache.take_success(kwargs, response_obj, start_time, end_time):
             await super().async_log_success_event(kwargs, response_obj, start_time, end_time)
         elif kwargs.get("exception") is None or not self._readers.skips(kwargs):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.instrumentation.definitions import MetricDefinition, MetricType
-from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge
+from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,10 +138,15 @@ class SelfMetrics:
 
 def family(store: MetricStore, definition: MetricDefinition) -> Family:
     """Return a new family with this definition."""
-    is_gauge = definition.type is MetricType.GAUGE
-    options = {"multiprocess_mode": definition.multiprocess_mode} if is_gauge else {}
-    family_class = Gauge if is_gauge else Counter
-    new = family_class(store, definition.base_name, definition.help, definition.labels, **options)
+    name, help_text, labels = definition.base_name, definition.help, definition.labels
+    new: Family
+    match definition.type:
+        case MetricType.GAUGE:
+            new = Gauge(store, name, help_text, labels, multiprocess_mode=definition.multiprocess_mode)
+        case MetricType.HISTOGRAM:
+            new = Histogram(store, name, help_text, labels, buckets=definition.buckets)
+        case MetricType.COUNTER:
+            new = Counter(store, name, help_text, labels)
     # LiteLLM's limit on the number of series is meant for its own metrics.
     new.is_limited = False
     return new
