@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.providers.classifier import Failure
     from litellm_evenkeel.providers.response_usage import ResponseUsage
+    from litellm_evenkeel.rotation.affinity.session_affinity import Preference
+    from litellm_evenkeel.rotation.attempts import RequestAttempts
     from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
     from litellm_evenkeel.rotation.observer import Observer
     from litellm_evenkeel.rotation.pool.candidate_cache import CachedCandidates, Deployment
@@ -125,6 +128,15 @@ class AccountRouter:
             client=_client_of(kwargs),
         )
         preference = await self.affinity.prefer(cached.candidates, request, kwargs, messages)
+        while seconds := self._seconds_to_wait(preference, cached, attempts):
+            await asyncio.sleep(seconds)
+            attempts.waited += seconds
+            self._observer.on_session_wait(seconds)
+            # After a rate limit, the account may serve the request that met it.
+            own = frozenset(state.spec.id for state in cached.candidates.deployments_at(preference.pinned or ""))
+            attempts.excluded -= own
+            request = request._replace(excluded=request.excluded - own)
+            preference = await self.affinity.prefer(cached.candidates, request, kwargs, messages)
         admission = await self.admission.acquire(
             cached, deployments, preference.request, attempts.waited, _used_attempts_of(kwargs)
         )
@@ -138,6 +150,11 @@ class AccountRouter:
         client_request.record_pick(pick.deployment.spec.account, pick.reason)
         self._observer.on_pick(pick, time.perf_counter() - began)
         return pick
+
+    def _seconds_to_wait(self, preference: Preference, cached: CachedCandidates, attempts: RequestAttempts) -> float:
+        """Return for how many seconds a request waits for its session's account; 0 if it does not."""
+        seconds = self.affinity.seconds_to_wait(preference, cached.candidates, attempts.waited)
+        return seconds if seconds <= self.settings.queue_timeout - attempts.waited else 0.0
 
     def on_failure(self, deployment: str, failure: Failure, headers: object, wall: float) -> DeploymentState | None:
         """Record that the current task's attempt at `deployment` failed. `wall` is the Unix time.

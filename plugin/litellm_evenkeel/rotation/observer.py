@@ -20,6 +20,9 @@ class Observer:
     def on_queued(self, seconds: float, *, is_served: bool) -> None:
         """Record that a request left the queue after `seconds`."""
 
+    def on_session_wait(self, seconds: float) -> None:
+        """Record that a request waited for a rate limit of its session's account."""
+
     def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:
         """Record a request that no account could serve."""
 

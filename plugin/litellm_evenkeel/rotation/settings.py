@@ -131,6 +131,9 @@ class AffinitySettings(SettingsModel):
     move_after: Duration = 60.0
     """Time that an account may be unavailable before its sessions move for good. Until then they use one fallback
     account, and come back."""
+    prefill_rate: Count = 10_000
+    """Tokens of a prompt that a provider processes in a second. If a rate limit of a session's account ends before
+    another account would have processed the prompt, the request waits for it. 0: it never waits."""
     overload_factor: Factor = 1.5
     """Multiple of an even share of the traffic that one prompt, cache key or user may bring its account."""
     overload_min_requests: Count = 20

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import random
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,10 @@ class Watcher(Observer):
     def __init__(self) -> None:
         self.told: list[str] = []
         self.meant: list[FailureKind] = []
+        self.waits: list[float] = []
+
+    def on_session_wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
 
     def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:
         self.told.append("refused")
@@ -49,7 +55,7 @@ class Watcher(Observer):
 
 
 class Rig:
-    def __init__(self, world: World, *, limits: dict[str, object] | None = None, **terms: object) -> None:
+    def __init__(self, world: World | SimpleNamespace, *, limits: dict[str, object] | None = None, **terms: object) -> None:
         self.watcher = Watcher()
         self.router = AccountRouter(
             RotationSettings(**terms),
@@ -173,6 +179,52 @@ async def test_a_session_of_a_dead_account_goes_elsewhere_for_good(world: World)
     assert other.deployment is not dead.deployment
     rig.router.pool.release_account(dead.deployment.spec.account)
     assert (await rig.request(answered, **request))[0].deployment is other.deployment
+
+
+LONG = [{"role": "user", "content": "word " * 4_000}]
+THROTTLED = Failure(FailureKind.RATE_LIMIT, FailureScope.ACCOUNT, 0.1, "slow down")
+
+
+@pytest.mark.parametrize(
+    ("failure", "messages", "settings", "stays"),
+    [
+        (THROTTLED, LONG, {}, True),
+        (THROTTLED, [{"role": "user", "content": "short"}], {}, False),
+        (THROTTLED, LONG, {"affinity": {"prefill_rate": 0}}, False),
+        (THROTTLED, LONG, {"queue_timeout": 0.0}, False),
+        (dataclasses.replace(THROTTLED, retry_after=60.0), LONG, {}, False),
+        (dataclasses.replace(THROTTLED, kind=FailureKind.QUOTA), LONG, {}, False),
+    ],
+)
+async def test_a_request_waits_for_a_short_rate_limit_of_its_sessions_account_if_its_prompt_is_long(
+    failure: Failure, messages: list[dict[str, str]], settings: dict[str, object], *, stays: bool
+) -> None:
+    rig = Rig(SimpleNamespace(clock=time.monotonic), **{"cooldown": {"jitter": 0.0}, **settings})
+    request = {"metadata": {"session_id": "s"}, "messages": messages}
+    pinned = (await rig.request(answered, **request))[0].deployment
+
+    async def throttled(found: Pick | NoCapacity) -> object:
+        rig.router.on_failure(found.deployment.spec.id, failure, None, 0.0)
+        again = await rig.router.pick("g", list(rig.deployments), None, {"litellm_call_id": str(rig.calls), **request})
+        return ANSWER if again.deployment is pinned else None
+
+    _, result = await rig.request(throttled, **request)
+    assert (result is ANSWER) == stays
+    assert (rig.watcher.waits == []) == (not stays)
+
+
+async def test_a_session_with_a_fallback_account_does_not_wait(world: World) -> None:
+    rig = Rig(world)
+    request = {"metadata": {"session_id": "s"}, "messages": LONG}
+    pinned = (await rig.request(answered, **request))[0].deployment
+    for retry_after in (30.0, 0.1):
+        rig.router.pool.release_account(pinned.spec.account)
+        world.now += 2.0
+        failure = dataclasses.replace(THROTTLED, retry_after=retry_after)
+        assert pinned.account.cooldown.apply_failure(failure, world.now, world.now)
+        found, _ = await rig.request(answered, **request)
+        assert found.deployment is not pinned
+    assert rig.watcher.waits == []
 
 
 @pytest.mark.parametrize(("keys", "is_dead"), [("xxxxxx", False), ("xyxyxy", True)])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation.affinity.policy import AffinityDecision, PinnedAccount, decide
+from litellm_evenkeel.rotation.affinity.rate_limit_wait import longest_wait, seconds_to_wait
 from litellm_evenkeel.rotation.affinity.session_key import SessionKeyReader
 from litellm_evenkeel.rotation.affinity.session_table import SessionTable
 from litellm_evenkeel.rotation.model.request import PickRequest
@@ -35,6 +36,10 @@ class Preference:
     """The account that the session is pinned to; `None` without a pin."""
     decision: AffinityDecision | None = None
     """Whether the request follows the pin, and why; `None` without a pin."""
+
+
+# Decisions with which a request may wait for a rate limit of its session's account.
+MAY_WAIT = frozenset({AffinityDecision.FOLLOW, AffinityDecision.COOLING_DOWN, AffinityDecision.NOT_A_CANDIDATE})
 
 
 class SessionAffinity:
@@ -76,6 +81,19 @@ class SessionAffinity:
         key = self._keys.read(candidates.name, kwargs)
         pinned = None if key is None else self.sessions.account_of(key, self._clock())
         return Preference(request) if key is None else self._preference(candidates, request, key, pinned)
+
+    def seconds_to_wait(self, preference: Preference, candidates: CandidateSet, waited: float) -> float:
+        """Return for how many seconds a request waits for a rate limit of its session's account; 0 if it does not.
+
+        `waited` is the time that it has waited before. A session with a fallback account, whose cache has the prompt by
+        now, does not wait.
+        """
+        request = preference.request
+        left = longest_wait(request.usage, self._settings.prefill_rate) - waited
+        if left <= 0 or preference.decision not in MAY_WAIT or request.fallback_account is not None:
+            return 0.0
+        seconds = seconds_to_wait(candidates.deployments_at(preference.pinned or ""), request.usage, self._clock())
+        return seconds if seconds <= left else 0.0
 
     def record(self, preference: Preference, pick: Pick, candidates: CandidateSet) -> SessionOutcome | None:
         """Record which account a session went to. Return `None` if the request belongs to no session."""

@@ -35,6 +35,12 @@ QUEUE_SECONDS = MetricDefinition(
     ("outcome",),
     buckets=_QUEUE_BUCKETS,
 )
+SESSION_WAIT_SECONDS = MetricDefinition(
+    MetricType.HISTOGRAM,
+    "rotation_session_wait_seconds",
+    "Waits for a rate limit of a session's account, instead of a change to another account.",
+    buckets=_QUEUE_BUCKETS,
+)
 ATTEMPTS = MetricDefinition(
     MetricType.COUNTER,
     "rotation_attempts",
@@ -156,7 +162,10 @@ SHARED_CONNECTED = MetricDefinition(
     multiprocess_mode="livemin",
 )
 
-RECORDED = (PICKS, PICK_SECONDS, REJECTIONS, QUEUE_SECONDS, ATTEMPTS, TOKENS, REBUILD_SECONDS, ERRORS)
+RECORDED = (
+    *(PICKS, PICK_SECONDS, REJECTIONS, QUEUE_SECONDS, SESSION_WAIT_SECONDS),
+    *(ATTEMPTS, TOKENS, REBUILD_SECONDS, ERRORS),
+)
 """Recorded at each event."""
 SAMPLED = (
     COOLDOWN_SECONDS,

@@ -61,6 +61,7 @@ class RotationMetrics(Observer):
         self._pick_seconds = self._metrics[metric_definitions.PICK_SECONDS]
         self._rebuild_seconds = self._metrics[metric_definitions.REBUILD_SECONDS]
         waits = self._metrics[metric_definitions.QUEUE_SECONDS]
+        self._session_waits = self._metrics[metric_definitions.SESSION_WAIT_SECONDS]
         self._waits = {True: waits.labels("served"), False: waits.labels("timeout")}
 
     def on_pick(self, pick: Pick, seconds: float) -> None:
@@ -78,6 +79,10 @@ class RotationMetrics(Observer):
     def on_queued(self, seconds: float, *, is_served: bool) -> None:
         """Record that a request left the queue after `seconds`."""
         self._waits[is_served].observe(seconds)
+
+    def on_session_wait(self, seconds: float) -> None:
+        """Record that a request waited for a rate limit of its session's account."""
+        self._session_waits.observe(seconds)
 
     def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:
         """Record a request that no account could serve."""
