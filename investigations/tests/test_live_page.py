@@ -93,6 +93,19 @@ def log_in(page: Page, key: str = "admin") -> None:
     page.get_by_role("button", name="Show the accounts").click()
 
 
+def test_the_admin_ui_can_contain_the_page(browser: Browser, server: str) -> None:
+    page = browser.new_page()
+    address = f"{server}/ui"
+    frame = f'<iframe src="{server}/evenkeel/" style="width: 100%; height: 90vh"></iframe>'
+    page.route(address, lambda route: route.fulfill(body=frame, content_type="text/html"))
+    page.goto(address)
+    inner = page.frame_locator("iframe")
+    inner.get_by_label("Key of a proxy admin").fill("admin")
+    inner.get_by_role("button", name="Show the accounts").click()
+    expect(inner.locator("#rows tr")).to_have_count(3)
+    page.close()
+
+
 def test_accounts_are_shown_with_their_limits_the_gravest_first(page: Page) -> None:
     log_in(page)
     rows = page.locator("#rows tr")

@@ -7,10 +7,11 @@ import hashlib
 import re
 from importlib import resources
 
-# The browser runs only the script and the style that the page is shipped with, and connects only to the proxy.
+# The browser runs only the script and the style that the page is shipped with, and connects only to the proxy. Only
+# pages of the proxy, such as LiteLLM's admin UI, may contain the page.
 POLICY = (
     "default-src 'none'; connect-src 'self'; script-src {script}; style-src {style}; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
 
 
