@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.chaos.faults import STRUCK
 from evenkeel_lab.chaos.rig import COOLDOWN_SECONDS
-from evenkeel_lab.chaos.traffic import OK, Request, due_times, send_all
+from evenkeel_lab.chaos.traffic import due_times, send_to
 from evenkeel_lab.chaos.watch import Watch, picks, scrape
 from evenkeel_lab.runner.results.chaos_results import Cell, ProxyResult
 from evenkeel_lab.stack.http_client import client
@@ -18,6 +18,7 @@ from evenkeel_lab.stack.http_client import client
 if TYPE_CHECKING:
     from evenkeel_lab.chaos.faults import Fault
     from evenkeel_lab.chaos.rig import Rig, Subject
+    from evenkeel_lab.stack.timed_requests import TimedRequest
 
 RATE = 6.0
 BEFORE_SECONDS, DURING_SECONDS, AFTER_SECONDS = 4.0, 8.0, 8.0
@@ -35,7 +36,7 @@ async def run_cell(rig: Rig, fault: Fault, seed: int) -> Cell:
     await watch.begin()
     calm = await scrape(rig.plugin)
     start = time.monotonic()
-    sending = [asyncio.ensure_future(send_all(subject, due, start)) for subject in rig.subjects]
+    sending = [asyncio.ensure_future(send_to(subject, due, start)) for subject in rig.subjects]
     await asyncio.sleep(BEFORE_SECONDS)
     async with contextlib.AsyncExitStack() as struck:
         at = time.monotonic()
@@ -50,7 +51,7 @@ async def run_cell(rig: Rig, fault: Fault, seed: int) -> Cell:
             for task in (*sending, watching):
                 task.cancel()
             await asyncio.wait([*sending, watching])
-    served = sum(request.status == OK for request in plugin)
+    served = sum(request.is_served for request in plugin)
     return Cell(
         fault=fault.name,
         about=fault.about,
@@ -66,7 +67,7 @@ async def run_cell(rig: Rig, fault: Fault, seed: int) -> Cell:
     )
 
 
-def _proxy_result(requests: list[Request], struck: float, ended: float) -> ProxyResult:
+def _proxy_result(requests: list[TimedRequest], struck: float, ended: float) -> ProxyResult:
     affected = [request for request in requests if request.end > struck]
     failed_later = [request.due - ended for request in affected if not request.is_served and request.due > ended]
     return ProxyResult(

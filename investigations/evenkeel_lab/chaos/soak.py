@@ -11,7 +11,7 @@ import psutil
 
 from evenkeel_lab.chaos.faults import FAULTS
 from evenkeel_lab.chaos.rig import rig
-from evenkeel_lab.chaos.traffic import due_times, send_all
+from evenkeel_lab.chaos.traffic import due_times, send_to
 from evenkeel_lab.chaos.watch import scrape
 from evenkeel_lab.runner.results.chaos_results import Growth, Soak
 from evenkeel_lab.stats.trend import trend
@@ -54,7 +54,7 @@ async def run_soak(litellm: str, minutes: float, steps: Steps) -> Soak:
             sampling = asyncio.create_task(_sample(running.plugin, start, samples))
             striking = asyncio.create_task(_strike(running))
             try:
-                requests = await send_all(running.plugin, due_times(RATE, seconds, seed=1), start)
+                requests = await send_to(running.plugin, due_times(RATE, seconds, seed=1), start)
             finally:
                 for task in (sampling, striking):
                     task.cancel()

@@ -1,45 +1,24 @@
-"""Requests to a proxy at random times, and what their client saw of each."""
+"""Requests to a proxy at random times, a part of them streams, and clients that leave."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from evenkeel_lab.stack.http_client import client
+from evenkeel_lab.stack.timed_requests import send_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel_lab.chaos.rig import Subject
+    from evenkeel_lab.stack.timed_requests import TimedRequest
 
 CLIENT_SECONDS = 20.0
 STREAM_SHARE = 0.3
-OK = 200
-
-
-@dataclass(frozen=True)
-class Request:
-    """A request as its client saw it. Times are seconds from the beginning of the cell."""
-
-    due: float
-    end: float
-    status: int
-    """HTTP status; 0 if there was no whole response."""
-
-    @property
-    def is_served(self) -> bool:
-        """Whether the client got a whole successful response."""
-        return self.status == OK
-
-    @property
-    def latency(self) -> float:
-        """Seconds from when it was due to the end of its response."""
-        return self.end - self.due
 
 
 def due_times(rate: float, seconds: float, seed: int) -> list[float]:
@@ -50,33 +29,19 @@ def due_times(rate: float, seconds: float, seed: int) -> list[float]:
     return times
 
 
-async def send_all(subject: Subject, due: Sequence[float], start: float) -> list[Request]:
+async def send_to(subject: Subject, due: Sequence[float], start: float) -> list[TimedRequest]:
     """Send requests to a proxy when they are due, `start` being the beginning by the monotonic clock."""
-    headers = {"authorization": f"Bearer {subject.key}"}
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=2.0)
-    async with client(seconds=CLIENT_SECONDS, base_url=subject.proxy.url, headers=headers, limits=limits) as sending:
-        return list(
-            await asyncio.gather(*(_send(sending, subject, number, at, start) for number, at in enumerate(due)))
-        )
+    requests = [(at, _body(subject, number, at)) for number, at in enumerate(due)]
+    return await send_all(subject.proxy.url, subject.key, requests, start, timeout=CLIENT_SECONDS)
 
 
-async def _send(sending: httpx.AsyncClient, subject: Subject, number: int, due: float, start: float) -> Request:
-    await asyncio.sleep(max(start + due - time.monotonic(), 0.0))
-    stream = random.Random(number).random() < STREAM_SHARE
-    body = {
+def _body(subject: Subject, number: int, due: float) -> dict[str, Any]:
+    return {
         "model": "gpt-4o-mini",
         "messages": [{"role": "user", "content": f"request {number} at {due:.3f}"}],
-        "stream": stream,
+        "stream": random.Random(number).random() < STREAM_SHARE,
         "user": subject.customers[number % len(subject.customers)],
     }
-    try:
-        async with sending.stream("POST", "/v1/chat/completions", json=body) as response:
-            text = await response.aread()
-        is_whole = not stream or b"data: [DONE]" in text
-        status = response.status_code if response.is_error or is_whole else 0
-    except httpx.HTTPError:
-        status = 0
-    return Request(due, time.monotonic() - start, status)
 
 
 async def leave_early(subject: Subject, clients: int, seconds: float) -> None:

@@ -5,24 +5,25 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.bench.failover.journal import could_serve, read
 from evenkeel_lab.demo import story
 from evenkeel_lab.runner.measurement.counters import database
 from evenkeel_lab.stack.http_client import client
 from evenkeel_lab.stack.sample_requests import ask
+from evenkeel_lab.stack.timed_requests import send_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import httpx
+
     from evenkeel_lab.bench.failover.journal import Entry
     from evenkeel_lab.stack.litellm.accounts import Account
     from evenkeel_lab.stack.litellm.proxy import Proxy
+    from evenkeel_lab.stack.timed_requests import TimedRequest
 
-OK = 200
 REFUSED_STATUSES = (401, 403, 429, 503)
 CLIENT_SECONDS = 30.0
 LOOK_SECONDS = 0.5
@@ -30,21 +31,6 @@ WARM_UPS, WARM_UPS_AT_ONCE = 16, 4
 # The faults are posted before the first request.
 LEAD_SECONDS = 0.5
 NS = 1e9
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A request as its client saw it. Times are seconds from the beginning."""
-
-    due: float
-    end: float
-    status: int
-    """HTTP status; 0 if there was no response."""
-
-    @property
-    def is_served(self) -> bool:
-        """Whether it was answered without an error."""
-        return self.status == OK
 
 
 @dataclass
@@ -58,7 +44,7 @@ class Contestant:
     """A virtual key with a budget."""
     customers: Sequence[str]
     """End users with a budget."""
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[TimedRequest] = field(default_factory=list)
     attempts: list[Entry] = field(default_factory=list)
     transactions: int = 0
     """Transactions of its database during the contest."""
@@ -145,23 +131,16 @@ async def _look(asking: httpx.AsyncClient, mock: str, contestants: Sequence[Cont
 
 
 async def _send_all(contestant: Contestant, start: float) -> None:
-    headers = {"authorization": f"Bearer {contestant.key}"}
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
-    async with client(seconds=CLIENT_SECONDS, base_url=contestant.proxy.url, headers=headers, limits=limits) as sending:
-        await asyncio.gather(
-            *(_send(sending, contestant, number, due, start) for number, due in enumerate(story.due_times()))
-        )
+    proxy = contestant.proxy
+    requests = [(due, _body(contestant, number)) for number, due in enumerate(story.due_times())]
+    await send_all(
+        proxy.url, contestant.key, requests, start, timeout=CLIENT_SECONDS, on_end=contestant.answers.append
+    )
 
 
-async def _send(sending: httpx.AsyncClient, contestant: Contestant, number: int, due: float, start: float) -> None:
-    await asyncio.sleep(max(start + due - time.monotonic(), 0.0))
-    body = {
+def _body(contestant: Contestant, number: int) -> dict[str, Any]:
+    return {
         "model": contestant.proxy.model,
         "messages": [{"role": "user", "content": f"request {number}"}],
         "user": contestant.customers[number % len(contestant.customers)],
     }
-    try:
-        status = (await sending.post("/v1/chat/completions", json=body)).status_code
-    except httpx.HTTPError:
-        status = 0
-    contestant.answers.append(Answer(due, time.monotonic() - start, status))

@@ -9,10 +9,11 @@ from rich.console import Console
 
 from evenkeel_lab.bench.failover.journal import Entry
 from evenkeel_lab.demo import screen, story
-from evenkeel_lab.demo.contest import Answer, Contestant
+from evenkeel_lab.demo.contest import Contestant
+from evenkeel_lab.stack.timed_requests import TimedRequest
 
 
-def contestant(attempts: list[Entry], answers: list[Answer], title: str = "the router") -> Contestant:
+def contestant(attempts: list[Entry], answers: list[TimedRequest], title: str = "the router") -> Contestant:
     proxy: Any = SimpleNamespace()
     return Contestant(title, "own", proxy, "key", ["customer"], answers, attempts)
 
@@ -33,7 +34,8 @@ def test_a_lane_has_a_mark_for_each_second_and_a_failure_shows() -> None:
 
 
 def test_the_result_says_what_clients_saw() -> None:
-    answers = [Answer(0.0, 0.1, 200), Answer(1.0, 3.5, 200), Answer(2.0, 2.1, 429), Answer(3.0, 3.1, 0)]
+    ends = [(0.0, 0.1, 200), (1.0, 3.5, 200), (2.0, 2.1, 429), (3.0, 3.1, 0)]
+    answers = [TimedRequest(*end) for end in ends]
     shown = contestant([Entry("own-1", 2.0, 429, "status=429")], answers)
     console = Console(width=100, record=True)
     console.print(screen.result([shown]))

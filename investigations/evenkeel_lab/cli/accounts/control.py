@@ -16,14 +16,28 @@ from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.proxy_admin_client import ProxyAdminClient, proxy_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    Command = Callable[..., None]
 
 account_argument = click.argument("account", metavar="ACCOUNT")
+value_argument = click.argument("value", metavar="NUMBER|default")
 for_option = click.option(
     "--for", "duration", metavar="TIME", help="End it after 30m, 2h, 7d. Without: until it is withdrawn."
 )
 reason_option = click.option("--reason", metavar="TEXT", help="Written to the journal, and shown beside the account.")
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a sentence.")
+
+
+def takes(*parameters: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Give a command the account, these parameters, and the options that all controls have."""
+
+    def add(command: Command) -> Command:
+        for parameter in reversed([account_argument, *parameters, reason_option, json_option, proxy_options]):
+            command = parameter(command)
+        return command
+
+    return add
 
 
 @click.group()
@@ -35,56 +49,35 @@ def control() -> None:
 
 
 @control.command()
-@account_argument
-@for_option
-@reason_option
-@json_option
-@proxy_options
+@takes(for_option)
 def pause(**options: Any) -> None:
     """Send an account no more requests. Those in flight end normally."""
     _act("pause", **options)
 
 
 @control.command()
-@account_argument
-@for_option
-@reason_option
-@json_option
-@proxy_options
+@takes(for_option)
 def drain(**options: Any) -> None:
     """Send an account only requests of sessions that are pinned to it."""
     _act("drain", **options)
 
 
 @control.command()
-@account_argument
-@reason_option
-@json_option
-@proxy_options
+@takes()
 def resume(**options: Any) -> None:
     """Withdraw the pause or the draining of an account."""
-    _act("resume", duration=None, **options)
+    _act("resume", **options)
 
 
 @control.command()
-@account_argument
-@click.argument("value", metavar="NUMBER|default")
-@for_option
-@reason_option
-@json_option
-@proxy_options
+@takes(value_argument, for_option)
 def priority(**options: Any) -> None:
     """Change the priority of an account, or take that of the settings again. Lower ones are used first."""
     _act("priority", **options)
 
 
 @control.command()
-@account_argument
-@click.argument("value", metavar="NUMBER|default")
-@for_option
-@reason_option
-@json_option
-@proxy_options
+@takes(value_argument, for_option)
 def weight(**options: Any) -> None:
     """Change the weight of an account, or take that of the settings again."""
     _act("weight", **options)
@@ -94,11 +87,11 @@ def _act(
     action: str,
     *,
     account: str,
-    duration: str | None,
     reason: str | None,
     as_json: bool,
     url: str | None,
     key: str | None,
+    duration: str | None = None,
     value: str | None = None,
 ) -> None:
     if not account.strip():
