@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WIDTH, MARGIN, ROW = 1200, 10, 17
 TITLE, LEGEND = 26, 24
 FONT, LETTER = 11, 6.7
-LEAST_WIDTH, LEAST_LETTERS = 2.0, 3
+LEAST_WIDTH, LEAST_LETTERS = 3.0, 3
 # Okabe and Ito's, which the colour-blind can tell apart, and two greys.
 COLOURS = dict(
     zip(
@@ -31,7 +31,19 @@ COLOURS = dict(
         strict=True,
     )
 )
-DARK = {"#0072b2"}
+CLASSES = {name: f"c{number}" for number, name in enumerate(COLOURS)}
+# Groups whose labels are white.
+DARK = {name for name, colour in COLOURS.items() if colour == "#0072b2"}
+STYLE = " ".join(
+    [
+        f"text {{ font: {FONT}px Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #1a1a1a }}",
+        ".page { fill: #ffffff } .boxes rect { stroke: #ffffff; stroke-width: 0.7 } .boxes text { fill: #000000 }",
+        ".boxes .light { fill: #ffffff } .boxes .whole { fill: none } .boxes .ink { fill: #1a1a1a }",
+        *(f".{CLASSES[name]} {{ fill: {colour} }}" for name, colour in COLOURS.items()),
+        "@media (prefers-color-scheme: dark) { text, .boxes .ink { fill: #e3e8ed } .page { fill: #12171c }",
+        ".boxes rect { stroke: #12171c } }",
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -53,18 +65,21 @@ def flame(profile: ArmProfile, title: str) -> str:
     whole = f"{profile.cpu_ms:.1f} ms of CPU per {profile.unit}"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}">',
-        f"<style>text {{ font: {FONT}px Menlo, Consolas, 'DejaVu Sans Mono', monospace }}</style>",
-        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
+        f"<style>{STYLE}</style>",
+        f'<rect class="page" width="{WIDTH}" height="{height}"/>',
         f'<text x="{MARGIN}" y="{TITLE - 8}">{escape(title)}</text>',
         *_legend(profile),
-        *_box(MARGIN, floor, WIDTH - 2 * MARGIN, "#ffffff", whole, whole),
+        '<g class="boxes">',
+        *_box(MARGIN, floor, WIDTH - 2 * MARGIN, ("whole", "ink"), whole, whole),
     ]
     for box in visible:
         name = box.stack[-1]
+        of_group = group(name)
         tooltip = f"{name}: {box.width * profile.cpu_ms:.2f} ms per {profile.unit}, {box.width:.1%}"
         left, width = MARGIN + box.left * (WIDTH - 2 * MARGIN), box.width * (WIDTH - 2 * MARGIN)
-        lines += _box(left, floor - len(box.stack) * ROW, width, COLOURS[group(name)], label(name, width), tooltip)
-    return "\n".join([*lines, "</svg>", ""])
+        classes = CLASSES[of_group], "light" if of_group in DARK else ""
+        lines += _box(left, floor - len(box.stack) * ROW, width, classes, label(name, width), tooltip)
+    return "\n".join([*lines, "</g>", "</svg>", ""])
 
 
 def boxes(stacks: Mapping[Stack, int]) -> list[Box]:
@@ -96,16 +111,19 @@ def label(name: str, width: float) -> str:
     return f"{function[: letters - 1]}…" if letters >= LEAST_LETTERS else ""
 
 
-def _box(left: float, top: float, width: float, colour: str, text: str, title: str) -> Iterator[str]:
+def _box(left: float, top: float, width: float, classes: tuple[str, str], text: str, title: str) -> Iterator[str]:
+    """Yield a box; `classes` are those of its rectangle and of its label."""
+    of_box, of_label = classes
     yield f"<g><title>{escape(title)}</title>"
-    yield (
-        f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="{ROW}" fill="{colour}" stroke="#ffffff"'
-        ' stroke-width="0.7"/>'
-    )
+    yield f'<rect class="{of_box}" x="{_number(left)}" y="{top}" width="{_number(width)}" height="{ROW}"/>'
     if text:
-        ink = "#ffffff" if colour in DARK else "#000000"
-        yield f'<text x="{left + 2:.1f}" y="{top + 12}" fill="{ink}">{escape(text)}</text>'
+        attribute = f' class="{of_label}"' if of_label else ""
+        yield f'<text{attribute} x="{_number(left + 2)}" y="{top + 12}">{escape(text)}</text>'
     yield "</g>"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def _legend(profile: ArmProfile) -> Iterator[str]:
@@ -114,10 +132,10 @@ def _legend(profile: ArmProfile) -> Iterator[str]:
     for function, spent in profile.functions.items():
         own[group(function)] += spent.own
     left = float(MARGIN)
-    for name, colour in COLOURS.items():
+    for name, of_group in CLASSES.items():
         if not own[name] and name != OTHER:
             continue
         text = f"{name} {own[name] / max(own.total(), 1):.0%}"
-        yield f'<rect x="{left:.1f}" y="{TITLE}" width="12" height="12" fill="{colour}" stroke="#666666"/>'
-        yield f'<text x="{left + 16:.1f}" y="{TITLE + 10}">{escape(text)}</text>'
+        yield f'<rect class="{of_group}" x="{_number(left)}" y="{TITLE}" width="12" height="12" stroke="#666666"/>'
+        yield f'<text x="{_number(left + 16)}" y="{TITLE + 10}">{escape(text)}</text>'
         left += 16 + (len(text) + 2) * LETTER

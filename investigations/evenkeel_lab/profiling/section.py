@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.profiling.flame import flame
 from evenkeel_lab.profiling.frames import OTHER, UNSEEN
 from evenkeel_lab.profiling.hot_functions import difference, top, wrappers
+from evenkeel_lab.profiling.speedscope import speedscope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -19,12 +20,21 @@ ROWS, LINE = 10, 110
 WHOLE = 0.995
 NAMELESS = {OTHER: "in functions too small to be listed", UNSEEN: "in threads that no sample saw at work"}
 UNCOUNTED = """\
-Each arm was profiled in one extra run after the pairs. No figure and no verdict contains that run."""
+Each arm was profiled in one extra run after the pairs. No figure and no verdict contains that run. Below each flame
+graph is the same profile for speedscope, where it can be searched and zoomed: open the file at speedscope.app."""
 
 
 def flame_graphs(profile: Profile) -> dict[str, str]:
     """Return the flame graph of each arm, as SVG, by its name."""
     return {figure_of(arm): flame(taken, f"{profile.name}: {arm}") for arm, taken in sorted(profile.arms.items())}
+
+
+def speedscope_files(profile: Profile) -> dict[str, str]:
+    """Return the speedscope file of each arm, by its name."""
+    return {
+        f"{figure_of(arm)}.speedscope.json": speedscope(own, f"{profile.name}: {arm}")
+        for arm, own in sorted(profile.arms.items())
+    }
 
 
 def figure_of(arm: str) -> str:
@@ -37,8 +47,11 @@ def alt_of(arm: str) -> str:
     return f"Flame graph of {arm}: its CPU time by function"
 
 
-def section(profile: Profile, pictures: Mapping[str, str]) -> list[str]:
-    """Return the lines of the section; `pictures` has the flame graphs by name."""
+def section(profile: Profile, pictures: Mapping[str, str], folder: str) -> list[str]:
+    """Return the lines of the section.
+
+    `pictures` has the flame graphs by name, and `folder` is that of the page's other files.
+    """
     lines = ["## Profiles", "", UNCOUNTED, ""]
     for arm in _ordered(profile):
         lines += [f"### `{arm}`", "", *wrap(" ".join(_method(profile.arms[arm])), LINE, break_on_hyphens=False), ""]
@@ -46,6 +59,8 @@ def section(profile: Profile, pictures: Mapping[str, str]) -> list[str]:
         if arm != profile.baseline and profile.baseline in profile.arms:
             lines += [*_changed(profile, arm), ""]
         lines += [pictures[figure_of(arm)], ""]
+        path = f"{folder}/{figure_of(arm)}.speedscope.json"
+        lines += [f"[The profile for speedscope]({path})", ""]
     lines += [f"`{arm}` was not profiled: {why}." for arm, why in sorted(profile.skipped.items())]
     return lines
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 REPORTS, INDEX, SEEDS, BENCHES, RELIABILITY = "reports", "index.md", "seeds.md", "benches.md", "reliability.md"
 # HTML pages are not committed, so they are not checked for drift.
-COMMITTED, OTHERS = ("**/*.md", "**/*.svg"), ("**/*.html",)
+COMMITTED, OTHERS = ("**/*.md", "**/*.svg", "**/*.speedscope.json"), ("**/*.html",)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Rendered:
     def _is_of_these(self, name: str) -> bool:
         # A page or one of its plots. The page of a chapter is in the same folder as the plots of its study.
         page, folder = name.rpartition(".")[0], name.rpartition("/")[0]
-        return self.names is None or page in self.names or (folder in self.names and name.endswith(".svg"))
+        return self.names is None or page in self.names or (folder in self.names and not name.endswith(".md"))
 
     def drift(self) -> list[Drift]:
         """Return the files that differ from this rendering."""

@@ -8,13 +8,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+GENERATED_SUFFIX = ".speedscope.json"
+
+
 def marked(name: str, text: str) -> str:
-    """Append the marker to `text`. `name` is the file's path below the folder of reports."""
+    """Append the marker to `text`. `name` is the file's path below the folder of reports.
+
+    JSON has no comments: such a file is recognised by its name.
+    """
+    if name.endswith(GENERATED_SUFFIX):
+        return f"{text}\n"
     return f"{text.rstrip()}\n\n{_mark(name)}\n"
 
 
 def is_marked(path: Path, name: str) -> bool:
     """Whether a file was generated as `name`. A copy under another name does not count."""
+    if name.endswith(GENERATED_SUFFIX):
+        return path.is_file()
     return path.is_file() and path.read_bytes().rstrip().endswith(_mark(name).encode())
 
 

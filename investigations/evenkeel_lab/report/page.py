@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.profiling.section import alt_of, figure_of, flame_graphs
+from evenkeel_lab.profiling.section import alt_of, figure_of, flame_graphs, speedscope_files
 from evenkeel_lab.report.markdown import picture
 from evenkeel_lab.report.plots import FIGURES, svg
 from evenkeel_lab.report.plots.waits import alt as waits_alt, waits
@@ -59,12 +59,15 @@ class Page:
     markdown: str
     figures: Mapping[str, str]
     """The SVG of each plot, by its name."""
+    attached: Mapping[str, str] = field(default_factory=dict)
+    """Other files that the page links to, by name."""
 
     @property
     def files(self) -> dict[str, str]:
         """The text of each file, by its path below the folder of reports."""
         drawn = {f"{self.name}/{name}.svg": text for name, text in self.figures.items()}
-        return {f"{self.name}.md": self.markdown} | drawn
+        attached = {f"{self.name}/{name}": text for name, text in self.attached.items()}
+        return {f"{self.name}.md": self.markdown} | drawn | attached
 
 
 def folder_of(name: str) -> str:
@@ -86,7 +89,8 @@ def page(data: ReportData) -> Page:
     if data.traces and data.traces.arms:
         figures[WAITS] = svg(waits(data.traces, data.investigation.baseline), WAITS)
         alts[WAITS] = waits_alt(data.traces)
-    return Page(data.summary.name, markdown(data, alts), figures)
+    attached = speedscope_files(data.profile) if data.profile else {}
+    return Page(data.summary.name, markdown(data, alts), figures, attached)
 
 
 def markdown(data: ReportData, alts: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ def shown(profile: Profile) -> dict[str, str]:
 
 
 def test_a_chapter_says_how_it_was_sampled_what_costs_and_what_costs_more(profile: Profile) -> None:
-    lines = section(profile, shown(profile))
+    lines = section(profile, shown(profile), "page")
     text = " ".join(lines)
     assert "No figure and no verdict contains that run" in lines[2]
     assert [line for line in lines if line.startswith("#")] == ["## Profiles", "### `off`", "### `stock`"]
@@ -27,15 +27,16 @@ def test_a_chapter_says_how_it_was_sampled_what_costs_and_what_costs_more(profil
     assert "A request cost 27.0 ms here, 20.0 ms in `off`." in text
     assert any(line.startswith("| `litellm/integrations/prometheus.py:log` | +7.00 | ±") for line in lines)
     assert set(shown(profile).values()) <= set(lines)
+    assert "[The profile for speedscope](page/flame-stock.speedscope.json)" in lines
     assert "`mock` was not profiled: it is the mock." in lines
     assert all(len(line) <= 120 or line.startswith("|") for line in lines)
 
 
 def test_two_arms_that_are_the_same_have_no_difference_to_show(profile: Profile) -> None:
     same = replace(profile, arms={"off": profile.arms["off"], "again": profile.arms["off"]})
-    assert any("No single function cost more" in line for line in section(same, shown(same)))
+    assert any("No single function cost more" in line for line in section(same, shown(same), "page"))
 
 
 def test_without_a_profiled_baseline_nothing_is_compared(profile: Profile) -> None:
     alone = replace(profile, arms={"stock": profile.arms["stock"]})
-    assert not any("here," in line for line in section(alone, shown(alone)))
+    assert not any("here," in line for line in section(alone, shown(alone), "page"))

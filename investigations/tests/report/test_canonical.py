@@ -26,11 +26,10 @@ def test_referenced_ids_are_numbers_in_their_order_and_coordinates_are_hundredth
     assert canonical(drawn) == (
         '<?xml version="1.0"?>\n'
         '<svg width="648pt" version="1.1">\n'
-        '<path d="M 12.35 2.5\n'
-        '" clip-path="url(#i1)" transform="translate(12.35 0) scale(0.015625)"/>\n'
+        '<path d="M12.4 2.5" clip-path="url(#i1)" transform="translate(12.35 0) scale(0.015625)"/>\n'
         "<!-- 0.12345 -->\n"
         '<use xlink:href="#i2"/><use xlink:href="#DejaVuSans-0"/>\n'
-        '<clipPath id="i1"><path d="M 0 12.35"/></clipPath>\n'
+        '<clipPath id="i1"><path d="M0 12.4"/></clipPath>\n'
     )
 
 
@@ -44,6 +43,23 @@ def test_the_last_bits_of_numbers_are_dropped(x: str, other: str) -> None:
 def test_a_canonical_text_stays_the_same() -> None:
     once = canonical(DRAWN.format(x="0.125", clip="0123456789", marker="abcdef0123"))
     assert canonical(once) == once
+
+
+@pytest.mark.parametrize(
+    ("lines", "shortened"),
+    [
+        ("M 1 2\nL 3.25 2\nL 3.25 4.5\nL 1 4.5\nz\nM 5 5\nL 6 6\n", "M1 2H3.2V4.5H1zM5 5L6 6"),
+        ("M 1 2\nL 3 2\nL 5 2\nL 5 2.01\nL 5 7", "M1 2H5V7"),
+        ("M 0 0\nC 1 2 3 4 5 6\nL 1 1", "M 0 0\nC 1 2 3 4 5 6\nL 1 1"),
+    ],
+)
+def test_straight_lines_are_short_and_curves_stay(lines: str, shortened: str) -> None:
+    assert canonical(f'<path d="{lines}"/>') == f'<path d="{shortened}"/>\n'
+
+
+def test_groups_without_attributes_are_left_out_and_others_stay() -> None:
+    drawn = '<svg>\n<g>\n<g clip-path="url(#i1)">\n<g>\n<path d="M1 2"/>\n</g>\n</g>\n<g/>\n</g>\n</svg>'
+    assert canonical(drawn) == '<svg>\n<g clip-path="url(#i1)">\n<path d="M1 2"/>\n</g>\n</svg>\n'
 
 
 def test_rotations_by_nothing_and_indents_are_left_out() -> None:

@@ -1,8 +1,8 @@
 """Canonical text of an SVG, equal if floats differ in their last bits only, as they do between processors.
 
 Matplotlib names clip paths and markers by hashes of floats, and writes floats with six decimals. Here ids are numbers
-in their order, and coordinates are rounded to visible digits. Indents, ids of unreferenced elements, and rotations by
-nothing are left out, because they are a quarter of all bytes.
+in their order, and coordinates are rounded to visible digits. Indents, ids of unreferenced elements, groups without any
+attribute, and rotations by nothing are left out, and straight lines are written shortly.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import re
 from itertools import count
 
-DECIMALS = 2
-"""A hundredth of a point cannot be seen."""
+DECIMALS, DECIMALS_OF_LINES = 2, 1
+"""A hundredth of a point cannot be seen, and along a line a tenth cannot."""
+LINES = re.compile(r' d="([MLz\d.\s-]+)"')
+GROUP = re.compile(r"<g( [^>]*)?/?>|</g>")
+COMMAND = re.compile(r"[ML]\s*(-?[\d.]+)\s+(-?[\d.]+)|z")
 HASH = re.compile(r"\b(?:[mph]|C[0-9a-f]+_[0-9a-f]+_)[0-9a-f]{10}\b")
 # Texts stay as they are, and scales: glyphs are drawn in units of their own, 64 times as large.
 ID, REFERENCE = re.compile(r' id="([^"]+)"'), re.compile(r'(?:url\(|href=")#([^")]+)')
@@ -31,8 +34,50 @@ def canonical(svg: str) -> str:
 
     referenced = set(REFERENCE.findall(svg))
     svg = ID.sub(lambda match: match[0] if match[1] in referenced else "", NO_ROTATION.sub("", svg))
-    lines = (line.strip() for line in HASH.sub(numbered, svg).splitlines())
-    return KEPT_OR_NUMBER.sub(_rounded, "\n".join(lines)) + "\n"
+    lines = (line.strip() for line in _ungrouped(HASH.sub(numbered, svg)).splitlines())
+    rounded = KEPT_OR_NUMBER.sub(_rounded, "\n".join(filter(None, lines)))
+    return LINES.sub(_shortened, rounded) + "\n"
+
+
+def _ungrouped(svg: str) -> str:
+    """Return an SVG without groups that have no attribute, or no content."""
+    is_left_out: list[bool] = []
+
+    def kept(tag: re.Match[str]) -> str:
+        if tag[0].endswith("/>"):
+            return ""
+        if tag[0] == "</g>":
+            return "" if is_left_out.pop() else tag[0]
+        is_left_out.append(not tag[1])
+        return tag[0] if tag[1] else ""
+
+    return GROUP.sub(kept, svg)
+
+
+def _shortened(match: re.Match[str]) -> str:
+    """Return straight lines without what follows from the point before: H and V are horizontal and vertical lines."""
+    commands: list[tuple[str, str]] = []
+    here = start = ("", "")
+    for step in COMMAND.finditer(match[1]):
+        if step[0] == "z":
+            commands.append(("z", ""))
+            here = start
+            continue
+        there = (_short(float(step[1]), DECIMALS_OF_LINES), _short(float(step[2]), DECIMALS_OF_LINES))
+        letter, value = step[0][0], " ".join(there)
+        if letter == "M":
+            start = there
+        elif there == here:
+            continue
+        elif there[1] == here[1]:
+            letter, value = "H", there[0]
+        elif there[0] == here[0]:
+            letter, value = "V", there[1]
+        if letter in "HV" and commands[-1][0] == letter:
+            commands.pop()
+        commands.append((letter, value))
+        here = there
+    return f' d="{"".join(letter + value for letter, value in commands)}"'
 
 
 def _rounded(match: re.Match[str]) -> str:
@@ -40,6 +85,9 @@ def _rounded(match: re.Match[str]) -> str:
     # on every machine, and goes the same way.
     if not match[1]:
         return match[0]
-    value = round(float(match[1]), DECIMALS)
+    return _short(float(match[1]), DECIMALS)
+
+
+def _short(value: float, decimals: int) -> str:
     # Zero has no sign.
-    return f"{value + 0.0:.{DECIMALS}f}".rstrip("0").rstrip(".")
+    return f"{round(value, decimals) + 0.0:.{decimals}f}".rstrip("0").rstrip(".")

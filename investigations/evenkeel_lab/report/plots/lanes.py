@@ -90,9 +90,12 @@ def _grid(of_arm: Lanes, kind: str) -> npt.NDArray[np.int64]:
 def _fill(axes: Axes, selected: npt.NDArray[np.bool_], within: tuple[float, float], colour: str, label: str) -> None:
     """Fill the selected cells as one shape; `within` is the part of a lane from its bottom to its top."""
     corners: list[tuple[float, float]] = []
-    for lane, second in zip(*np.nonzero(selected), strict=True):
+    for lane, row in enumerate(selected):
         low, high = lane + 1 - within[0], lane + 1 - within[1]
-        corners += [(second, low), (second + 1, low), (second + 1, high), (second, high), (second, low)]
+        # Cells beside each other are one rectangle.
+        edges = np.flatnonzero(np.diff(np.concatenate(([0], row.astype(int), [0]))))
+        for first, end in edges.reshape(-1, 2):
+            corners += [(first, low), (end, low), (end, high), (first, high), (first, low)]
     codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * (len(corners) // 5)
     shape = Path(corners, codes) if corners else Path(np.empty((0, 2)))
     axes.add_patch(PathPatch(shape, facecolor=colour, linewidth=0, label=label))

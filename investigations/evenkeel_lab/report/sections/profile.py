@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.profiling.section import section
@@ -20,7 +21,7 @@ def profile(data: ReportData, pictures: Mapping[str, str]) -> str:
     """Return the tables and flame graphs of a profile, or nothing if there is none."""
     if data.profile is None:
         return ""
-    lines = section(data.profile, pictures)
+    lines = section(data.profile, pictures, PurePosixPath(data.summary.name).name)
     if data.profile.digest != digest(data.investigation):
         lines[2:2] = [paragraph(ANOTHER), ""]
     return "\n".join(lines).rstrip()
