@@ -52,7 +52,7 @@ def section(profile: Profile, pictures: Mapping[str, str], folder: str) -> list[
 
     `pictures` has the flame graphs by name, and `folder` is that of the page's other files.
     """
-    lines = ["## Profiles", "", UNCOUNTED, ""]
+    lines = ["## Profiles", "", *UNCOUNTED.splitlines(), ""]
     for arm in _ordered(profile):
         lines += [f"### `{arm}`", "", *wrap(" ".join(_method(profile.arms[arm])), LINE, break_on_hyphens=False), ""]
         lines += [*_own(profile, arm), "", *_cumulated(profile, arm), ""]
