@@ -61,6 +61,34 @@ class Cure(Finding):
         return self
 
 
+class FigureRow(Finding):
+    """A row of a figure: a measured effect with its interval."""
+
+    label: Text = Field(description="The label of the row.")
+    published: Effect | None = Field(None, description="The effect that a source states, drawn beside the measured one.")
+
+
+class FigureGroup(Part):
+    """Rows of a figure with one metric, below a heading."""
+
+    heading: Text = Field(description="The heading.")
+    rows: list[FigureRow] = Field(description="The rows, from top to bottom.", min_length=1)
+
+    @model_validator(mode="after")
+    def _has_one_metric(self) -> Self:
+        if len({row.figure for row in self.rows}) > 1:
+            raise ValueError("rows: expected one metric in all rows of a group")
+        return self
+
+
+class StudyFigure(Part):
+    """A figure of measured effects on the page of the study."""
+
+    name: Name = Field(description="The name of its file.")
+    title: Text = Field(description="Its title.")
+    groups: list[FigureGroup] = Field(description="The groups, from top to bottom.", min_length=1)
+
+
 class Study(Part):
     """All of the file."""
 
@@ -75,6 +103,7 @@ class Study(Part):
     claims: list[Claim] = Field([], description="Published statements that were tested.")
     unmeasured: list[Unmeasured] = Field([], description="Published statements that were not tested.")
     cures: list[Cure] = Field([], description="Remedies, ranked by their measured effect.")
+    figures: list[StudyFigure] = Field([], description="Figures of effects from several chapters.")
     quick: list[Name] = Field([], description="The chapters that `--quick` measures; by default all.")
 
     @property
@@ -90,16 +119,17 @@ class Study(Part):
         return [quotation for text in texts for quotation in quotations(text)]
 
     def only(self, chapters: Container[str]) -> Self:
-        """Return the study with some of its chapters only, and without claims, cures and an answer."""
+        """Return the study with some of its chapters only, and without claims, cures, figures and an answer."""
         some = [chapter for chapter in self.chapters if chapter in chapters]
-        nothing: dict[str, Any] = {name: [] for name in ("claims", "unmeasured", "cures", "quick")}
+        nothing: dict[str, Any] = {name: [] for name in ("claims", "unmeasured", "cures", "figures", "quick")}
         return self.model_copy(update=nothing | {"chapters": some, "answer": "", "short": "", "advice": ""})
 
     @model_validator(mode="after")
     def _chapters_are_there(self) -> Self:
         if any(len(set(names)) < len(names) for names in (self.chapters, self.quick)):
             raise ValueError("a chapter is named twice")
-        references = (*self.claims, *self.cures, *self.quotations)
+        rows = [row for figure in self.figures for group in figure.groups for row in group.rows]
+        references = (*self.claims, *self.cures, *rows, *self.quotations)
         named = [*(reference.chapter for reference in references), *self.quick]
         for name in named:
             if name not in self.chapters:

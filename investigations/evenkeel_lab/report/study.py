@@ -12,6 +12,7 @@ from evenkeel_lab.report.claim_check import ClaimVerdict, check_comparison, inte
 from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, table, text
 from evenkeel_lab.report.page import Page, folder_of
 from evenkeel_lab.report.plots.answers import NAME as ANSWERS, answers
+from evenkeel_lab.report.plots.study_figure import alt as figure_alt, study_figure
 from evenkeel_lab.report.plots.style import svg
 from evenkeel_lab.report.quoted_text import UNKNOWN, answer_box, compared_of, estimated, invalid_note, with_quotations
 from evenkeel_lab.report.report_data import primary
@@ -39,14 +40,20 @@ def study_page(name: str, study: Study, by_chapter: Mapping[str, ReportData], *,
     by_chapter = {chapter: by_chapter[chapter] for chapter in study.chapters if chapter in by_chapter}
     drawn = answers(by_chapter)
     figures = {ANSWERS: svg(drawn, f"{name}-{ANSWERS}")} if drawn else {}
+    command = "" if quick else f"evenkeel report {name}"
+    chosen = []
+    for shown in study.figures:
+        drawn = study_figure(shown, by_chapter)
+        if drawn:
+            figures[shown.name] = svg(drawn, f"{name}-{shown.name}")
+            chosen.append(picture(figure_alt(shown, by_chapter), f"{folder_of(name)}/{shown.name}.svg", command))
     parts = [
         f"# {text(study.title)}",
         paragraph(QUICK_NOTE) if quick else answer_box(study, by_chapter),
         *(paragraph(with_quotations(answer, by_chapter)) for answer in study.answer.strip().split("\n\n")),
         _answer(name, study, by_chapter),
-        picture(_alt(by_chapter), f"{folder_of(name)}/{ANSWERS}.svg", "" if quick else f"evenkeel report {name}")
-        if figures
-        else "",
+        *chosen,
+        picture(_alt(by_chapter), f"{folder_of(name)}/{ANSWERS}.svg", command) if ANSWERS in figures else "",
         f"## Question\n\n{paragraph(text(study.question))}" if quick or not study.short else "",
         f"## Method\n\n{paragraph(('Of the full study: ' if quick else '') + text(study.method))}",
         _evidence(name, study, by_chapter),

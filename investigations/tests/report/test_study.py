@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from evenkeel_lab.cli import cli
 from evenkeel_lab.investigation_spec import Study
 from evenkeel_lab.report.report_data import report_data_of
@@ -14,8 +16,6 @@ from evenkeel_lab.runner.results.summary import write
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 STUDY: dict[str, Any] = {
     "title": "Callback overhead",
@@ -92,6 +92,26 @@ def test_the_answer_quotes_measured_values(simulate: Any) -> None:
     page = page_of_study(simulate, {"bug": 1.3}, answer=answer)
     assert re.search(r"\nThe p50 is higher \(\+\d+\.\d % \[.*\]\), and not measured yet later\.\n\nThe same", page)
     assert "{" not in page
+
+
+def test_a_figure_shows_chosen_effects_beside_those_of_a_source(simulate: Any) -> None:
+    rows = [
+        finding("bug", label="the bug", published=0.4),
+        finding("later", label="not measured"),
+    ]
+    other = [finding("bug", figure="throughput", label="the bug")]
+    shown = {"name": "versions", "title": "By version", "groups": [{"heading": "median", "rows": rows}]}
+    by_chapter = {"bug": report_data_of(replace(simulate(effects={"on": 1.5, "again": 1.0}), name="study/bug"))}
+    page = study_page("study", Study.model_validate(STUDY | {"figures": [shown]}), by_chapter)
+    assert "![By version. median, the bug: +" in page.markdown
+    assert "By version. Diamonds: as published" in page.figures["versions"]
+    assert "not measured" not in page.figures["versions"]
+    unmeasured = {**shown, "groups": [{"heading": "median", "rows": rows[1:]}]}
+    page = study_page("study", Study.model_validate(STUDY | {"figures": [unmeasured]}), by_chapter)
+    assert "versions" not in page.figures
+    mixed = {**shown, "groups": [{"heading": "both", "rows": [*rows, *other]}]}
+    with pytest.raises(ValueError, match="one metric"):
+        Study.model_validate(STUDY | {"figures": [mixed]})
 
 
 def test_an_effect_can_be_quoted_as_a_share(simulate: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
-from evenkeel_lab.report.plots.style import FAINT, INK, PAPER, figure, quieten
+from evenkeel_lab.report.plots.style import COLOURS, FAINT, INK, PAPER, figure, quieten
 from evenkeel_lab.stats import Scale, wording
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ LEAST = {Scale.FACTOR: 0.01, Scale.POINTS: 0.001}
 FACTORS_FROM = math.log(2)
 # Distance between two labels, as a share of the range on one side.
 FACTOR_GAP = 0.22
+PUBLISHED = COLOURS[1]
 FACTORS = (1.25, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
@@ -42,6 +43,8 @@ class Row:
     label: str
     arm: str = ""
     compared: Compared | None = None
+    published: float | None = None
+    """The effect that a source states, on the scale of differences; `None` without one."""
 
     @property
     def effect(self) -> str:
@@ -68,6 +71,7 @@ class Panel:
                 own = [abs(row.compared.verdict.low), abs(row.compared.verdict.high)]
                 ends += own
                 primary += own if row.compared.primary else []
+                ends += [] if row.published is None else [abs(row.published)]
         return ROOM * max(float(np.quantile(ends, WITHIN)), *primary)
 
 
@@ -96,6 +100,8 @@ def _draw_panel(axes: Axes, panel: Panel, arm_looks: Mapping[str, Look]) -> None
     for position, row in enumerate(rows):
         if row.compared is not None and row.compared.verdict is not None:
             _draw_row(axes, position, row.compared, far, arm_looks[row.arm])
+        if row.published is not None and abs(row.published) <= far:
+            axes.plot([row.published], [position], "D", color=PUBLISHED, markerfacecolor=PAPER, markersize=5.5)
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.set(xlim=(-far, far), ylim=(len(rows) - 0.4, -0.6))
     axes.set_yticks(range(len(rows)), [row.label for row in rows])

@@ -1,0 +1,60 @@
+"""Figure of a study: chosen effects of several chapters, beside those that sources state."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.report.plots.effects import Row, draw_effects, panels
+from evenkeel_lab.report.plots.style import COLOURS, MARKERS, Look, headline, styled
+from evenkeel_lab.report.quoted_text import compared_of
+from evenkeel_lab.stats import Scale, wording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.figure import Figure
+
+    from evenkeel_lab.investigation_spec.study import FigureRow, StudyFigure
+    from evenkeel_lab.report.report_data import ReportData
+
+LOOK = {"": Look(COLOURS[0], MARKERS[0], "-")}
+PUBLISHED_NOTE = ". Diamonds: as published"
+
+
+@styled
+def study_figure(shown: StudyFigure, by_chapter: Mapping[str, ReportData]) -> Figure | None:
+    """Draw the rows that are measured. Return `None` if none is."""
+    groups: list[list[Row]] = []
+    for group in shown.groups:
+        rows = [drawn for row in group.rows if (drawn := _row(row, by_chapter)) is not None]
+        if rows:
+            groups.append([Row(group.heading), *rows])
+    if not groups:
+        return None
+    drawn = draw_effects(panels(groups), LOOK)
+    has_published = any(row.published is not None for rows in groups for row in rows)
+    headline(drawn, f"{shown.title}{PUBLISHED_NOTE if has_published else ''}")
+    return drawn
+
+
+def alt(shown: StudyFigure, by_chapter: Mapping[str, ReportData]) -> str:
+    """Return the alt text."""
+    effects = [
+        f"{group.heading}, {row.label}: {wording.effect(compared)}"
+        for group in shown.groups
+        for row in group.rows
+        if (compared := compared_of(row, by_chapter)) and compared.verdict
+    ]
+    return f"{shown.title}. {'; '.join(effects)}"
+
+
+def _row(row: FigureRow, by_chapter: Mapping[str, ReportData]) -> Row | None:
+    compared = compared_of(row, by_chapter)
+    if compared is None or compared.verdict is None:
+        return None
+    label = f"{row.label}, INVALID" if by_chapter[row.chapter].is_invalid else row.label
+    published = row.published
+    if published is not None and compared.margin.scale is Scale.FACTOR:
+        published = math.log1p(published)
+    return Row(label, "", compared, published)
