@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.investigation_spec.arm import Kind
-from evenkeel_lab.investigation_spec.investigation import Design, Investigation, Subjects
+from evenkeel_lab.investigation_spec.investigation import Investigation
+from evenkeel_lab.investigation_spec.session import Design, Subjects
 from evenkeel_lab.stack.litellm.environment import require_allowed
 from evenkeel_lab.stats import LEAST_PAIRS
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.investigation_spec.arm import Kind
-from evenkeel_lab.investigation_spec.investigation import Design
+from evenkeel_lab.investigation_spec.session import Design
 from evenkeel_lab.profiling import in_process_probe, pyspy
 from evenkeel_lab.profiling.function import running_function
 from evenkeel_lab.profiling.profile import FILE, ArmProfile, Profile, write

@@ -10,7 +10,8 @@ import numpy as np
 
 from evenkeel_lab.formatting import counted
 from evenkeel_lab.investigation_spec.arm import Kind
-from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT, Design
+from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT
+from evenkeel_lab.investigation_spec.session import Design
 from evenkeel_lab.report.markdown import text
 from evenkeel_lab.report.plot_data import counted_over_time, halves, median
 from evenkeel_lab.runner.measurement.latency_summary import EDGES_MS, LEAST_BEYOND

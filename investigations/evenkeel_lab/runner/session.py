@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from evenkeel_lab.investigation_spec.arm import Kind
-from evenkeel_lab.investigation_spec.investigation import Design, Key
+from evenkeel_lab.investigation_spec.session import Design, Key
 from evenkeel_lab.runner.function import call
 from evenkeel_lab.runner.measurement.core_pinning import pin, shares, take_turns, turn
 from evenkeel_lab.runner.measurement.fresh_key import with_fresh_key

@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.investigation_spec.arm import Kind
-from evenkeel_lab.investigation_spec.investigation import DIRECT, Subjects as Life
+from evenkeel_lab.investigation_spec.investigation import DIRECT
+from evenkeel_lab.investigation_spec.session import Subjects as Life
 from evenkeel_lab.runner.results.provenance import provenance
 from evenkeel_lab.runner.schedule import ScheduledPair, boot_number
 from evenkeel_lab.runner.targets import Target, proxies, targets

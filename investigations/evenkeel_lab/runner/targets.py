@@ -10,7 +10,8 @@ import psutil
 
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.investigation_spec.arm import Kind
-from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT, Subjects
+from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT
+from evenkeel_lab.investigation_spec.session import Subjects
 from evenkeel_lab.stack.litellm.accounts import unlimited_accounts
 from evenkeel_lab.stack.litellm.config import Journal, ProxySpec
 from evenkeel_lab.stack.litellm.fixtures import create

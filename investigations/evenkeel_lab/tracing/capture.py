@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.investigation_spec.arm import Kind
-from evenkeel_lab.investigation_spec.investigation import Design
+from evenkeel_lab.investigation_spec.session import Design
 from evenkeel_lab.runner.measurement.core_pinning import pin, shares
 from evenkeel_lab.runner.measurement.fresh_key import with_fresh_key
 from evenkeel_lab.runner.measurement.probes import probed_processes, recording

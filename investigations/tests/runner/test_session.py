@@ -14,7 +14,8 @@ import pytest
 
 from evenkeel_lab.errors import RigFailure, ScheduleMissed, WrongUse
 from evenkeel_lab.investigation_spec import Investigation
-from evenkeel_lab.investigation_spec.investigation import Key, Load
+from evenkeel_lab.investigation_spec.investigation import Load
+from evenkeel_lab.investigation_spec.session import Key
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.report.caveats import caveats_of
 from evenkeel_lab.runner.function import Measured

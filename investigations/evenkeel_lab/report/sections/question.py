@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.formatting import counted
 from evenkeel_lab.investigation_spec.arm import Arm, Kind
-from evenkeel_lab.investigation_spec.investigation import Design, Subjects
+from evenkeel_lab.investigation_spec.session import Design, Subjects
 from evenkeel_lab.report.markdown import code, items, paragraph, table, text
 from evenkeel_lab.runner.schedule import DIRECT_EVERY
 from evenkeel_lab.stack.litellm.config import Journal, Rotation
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evenkeel_lab.investigation_spec import Investigation
-    from evenkeel_lab.investigation_spec.investigation import Load, Session
+    from evenkeel_lab.investigation_spec.investigation import Load
+    from evenkeel_lab.investigation_spec.session import Session
     from evenkeel_lab.report.report_data import ReportData
 
 DESIGNS = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from httpx import HTTPError
 
 from evenkeel_lab.errors import RigFailure
-from evenkeel_lab.investigation_spec.investigation import Key
+from evenkeel_lab.investigation_spec.session import Key
 from evenkeel_lab.stack.litellm.config import MODEL
 from evenkeel_lab.stack.sample_requests import ask
 from evenkeel_load.plan import make_plan

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenkeel_lab.errors import RigFailure
-from evenkeel_lab.investigation_spec.investigation import Key, Load
+from evenkeel_lab.investigation_spec.investigation import Load
+from evenkeel_lab.investigation_spec.session import Key
 from evenkeel_lab.runner.measurement.fresh_key import REQUESTS_PER_WORKER, with_fresh_key
 from evenkeel_lab.runner.targets import Target
 from evenkeel_lab.stack.folders import stack_folder
