@@ -16,6 +16,7 @@ from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.providers.response_usage import parse_usage
 from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.attempts import ClientRequest
+from litellm_evenkeel.rotation.model.control import Control, ControlKind, Traffic
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.observer import Observer
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick, PickReason
@@ -225,6 +226,16 @@ async def test_a_session_with_a_fallback_account_does_not_wait(world: World) -> 
         found, _ = await rig.request(answered, **request)
         assert found.deployment is not pinned
     assert rig.watcher.waits == []
+
+
+async def test_a_draining_account_serves_a_request_that_continues_its_response(world: World) -> None:
+    rig = Rig(world, queue_timeout=0.0)
+    del rig.deployments[1:]
+    draining = Control(account="a", kind=ControlKind.TRAFFIC, traffic=Traffic.DRAINING)
+    rig.router.controls.put(draining)
+    assert isinstance((await rig.request(answered))[0], NoCapacity)
+    found, _ = await rig.request(answered, previous_response_id="resp_1")
+    assert isinstance(found, Pick)
 
 
 @pytest.mark.parametrize(("keys", "is_dead"), [("xxxxxx", False), ("xyxyxy", True)])

@@ -68,6 +68,7 @@ class SessionAffinity:
         self, candidates: CandidateSet, request: PickRequest, kwargs: Mapping[str, Any], messages: object
     ) -> Preference:
         """Return which account a request prefers. May wait briefly for a pin that another worker wrote."""
+        request = _continuing(candidates, request, kwargs)
         key = self._keys.read(candidates.name, kwargs, messages)
         if key is None:
             return Preference(request)
@@ -186,3 +187,12 @@ class SessionAffinity:
             for deployment in candidates.deployments_at(preference.pinned or "")
         ]
         return bool(blockers) and all(blocker is not None and blocker.until > now + longest for blocker in blockers)
+
+
+def _continuing(candidates: CandidateSet, request: PickRequest, kwargs: Mapping[str, Any]) -> PickRequest:
+    """Return a request that continues a response with the account that made it, if that is the only candidate."""
+    accounts = candidates.positions_by_account
+    if len(accounts) == 1 and kwargs.get("previous_response_id"):
+        # Such a request belongs to a session, which a draining account still serves.
+        return request._replace(preferred_account=next(iter(accounts)))
+    return request
