@@ -1,4 +1,4 @@
-"""How long a request waits for a rate limit of its session's account instead of changing the account.
+"""Wait of a request for a rate limit of its session's account, instead of a change to another account.
 
 The account's prompt cache contains the conversation. Any other account must process the whole prompt anew, and bills
 it in full. So a rate limit is waited for if it ends before another account would have processed the prompt. A used-up
