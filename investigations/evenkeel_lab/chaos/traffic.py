@@ -32,7 +32,7 @@ def due_times(rate: float, seconds: float, seed: int) -> list[float]:
 async def send_to(subject: Subject, due: Sequence[float], start: float) -> list[TimedRequest]:
     """Send requests to a proxy when they are due, `start` being the beginning by the monotonic clock."""
     requests = [(at, _body(subject, number, at)) for number, at in enumerate(due)]
-    return await send_all(subject.proxy.url, subject.key, requests, start, timeout=CLIENT_SECONDS)
+    return await send_all(subject.proxy.url, subject.key, requests, start, seconds=CLIENT_SECONDS)
 
 
 def _body(subject: Subject, number: int, due: float) -> dict[str, Any]:

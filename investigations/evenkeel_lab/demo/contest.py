@@ -134,7 +134,7 @@ async def _send_all(contestant: Contestant, start: float) -> None:
     proxy = contestant.proxy
     requests = [(due, _body(contestant, number)) for number, due in enumerate(story.due_times())]
     await send_all(
-        proxy.url, contestant.key, requests, start, timeout=CLIENT_SECONDS, on_end=contestant.answers.append
+        proxy.url, contestant.key, requests, start, seconds=CLIENT_SECONDS, on_end=contestant.answers.append
     )
 
 

@@ -53,12 +53,13 @@ def _routing_findings(config: ProxyConfig) -> Iterator[Finding]:
             hint="Remove it, or take simple-shuffle.",
         )
     checks = router.get("optional_pre_call_checks")
-    preferences = [str(check) for check in checks if check in PREFERENCES] if isinstance(checks, list) else []
+    names = [check for check in checks if isinstance(check, str)] if isinstance(checks, list) else []
+    preferences = [name for name in names if name in PREFERENCES]
     if preferences:
         yield warning(
             "routing",
-            f"`optional_pre_call_checks` ({', '.join(preferences)}) run after the pick: they get one account, and cannot "
-            "prefer another",
+            f"`optional_pre_call_checks` ({', '.join(preferences)}) run after the pick: they get one account, and "
+            "cannot prefer another",
             config.where("router_settings", "optional_pre_call_checks"),
             hint="Remove them: the rotation keeps a session at its account without them.",
         )

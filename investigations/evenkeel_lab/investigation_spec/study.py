@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
 
+# The figure that each study has.
+ANSWERS = "answers"
+
+
 class Statement(Part):
     """A published finding or belief."""
 
@@ -65,7 +69,9 @@ class FigureRow(Finding):
     """A row of a figure: a measured effect with its interval."""
 
     label: Text = Field(description="The label of the row.")
-    published: Effect | None = Field(None, description="The effect that a source states, drawn beside the measured one.")
+    published: Effect | None = Field(
+        None, description="The effect that a source states, drawn beside the measured one."
+    )
 
 
 class FigureGroup(Part):
@@ -128,6 +134,9 @@ class Study(Part):
     def _chapters_are_there(self) -> Self:
         if any(len(set(names)) < len(names) for names in (self.chapters, self.quick)):
             raise ValueError("a chapter is named twice")
+        figures = [ANSWERS, *(figure.name for figure in self.figures)]
+        if len(set(figures)) < len(figures):
+            raise ValueError("figures: expected a name of its own for each", f"The figure {ANSWERS} is always there.")
         rows = [row for figure in self.figures for group in figure.groups for row in group.rows]
         references = (*self.claims, *self.cures, *rows, *self.quotations)
         named = [*(reference.chapter for reference in references), *self.quick]

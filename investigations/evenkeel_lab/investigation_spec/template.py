@@ -51,8 +51,8 @@ README = """\
 
 Why the question matters, and what depends on the answer: a few lines for readers of this folder.
 
-```
-evenkeel investigate {name}
+```console
+$ evenkeel investigate {name}
 ```
 
 [investigation.toml](investigation.toml) states what is compared and which differences matter;

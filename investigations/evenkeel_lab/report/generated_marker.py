@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-GENERATED_SUFFIX = ".speedscope.json"
-
-
 def marked(name: str, text: str) -> str:
     """Append the marker to `text`. `name` is the file's path below the folder of reports.
 
-    JSON has no comments: such a file is recognised by its name.
+    JSON has no comments, so the marker is a field of it.
     """
-    if name.endswith(GENERATED_SUFFIX):
-        return f"{text}\n"
+    if name.endswith(".json"):
+        return f"{json.dumps({'exporter': _mark(name)} | json.loads(text), separators=(',', ':'))}\n"
     return f"{text.rstrip()}\n\n{_mark(name)}\n"
 
 
 def is_marked(path: Path, name: str) -> bool:
     """Whether a file was generated as `name`. A copy under another name does not count."""
-    if name.endswith(GENERATED_SUFFIX):
-        return path.is_file()
+    if name.endswith(".json"):
+        return path.is_file() and path.read_text(encoding="utf-8").startswith(f'{{"exporter":{json.dumps(_mark(name))}')
     return path.is_file() and path.read_bytes().rstrip().endswith(_mark(name).encode())
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.formatting import counted, duration
 from evenkeel_lab.investigation_spec.quotation import Form
+from evenkeel_lab.investigation_spec.study import ANSWERS
 from evenkeel_lab.report.caveats import pairs_done
 from evenkeel_lab.report.claim_check import ClaimVerdict, check_comparison, interval_position
 from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, table, text
 from evenkeel_lab.report.page import Page, folder_of
-from evenkeel_lab.report.plots.answers import NAME as ANSWERS, answers
+from evenkeel_lab.report.plots.answers import answers
 from evenkeel_lab.report.plots.study_figure import alt as figure_alt, study_figure
 from evenkeel_lab.report.plots.style import svg
 from evenkeel_lab.report.quoted_text import UNKNOWN, answer_box, compared_of, estimated, invalid_note, with_quotations

@@ -47,14 +47,15 @@ async def send_all(
     requests: Iterable[tuple[float, Body]],
     start: float,
     *,
-    timeout: float,
+    seconds: float,
     on_end: Callable[[TimedRequest], None] = lambda _: None,
 ) -> list[TimedRequest]:
-    """Send each body when it is due, in seconds after `start` by the monotonic clock. Call `on_end` as each one ends."""
+    """Send each body when it is due, in seconds after `start` by the monotonic clock.
+
+    A request ends after `seconds` at the latest. `on_end` is called as each one ends.
+    """
     headers = {"authorization": f"Bearer {key}"}
-    limits = httpx.Limits(
-        max_connections=None, max_keepalive_connections=MAX_KEPT, keepalive_expiry=KEEP_ALIVE_SECONDS
-    )
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=MAX_KEPT, keepalive_expiry=KEEP_ALIVE_SECONDS)
 
     async def send(sending: httpx.AsyncClient, due: float, body: Body) -> TimedRequest:
         await asyncio.sleep(max(start + due - time.monotonic(), 0.0))
@@ -63,7 +64,7 @@ async def send_all(
         on_end(request)
         return request
 
-    async with client(seconds=timeout, base_url=url, headers=headers, limits=limits) as sending:
+    async with client(seconds=seconds, base_url=url, headers=headers, limits=limits) as sending:
         return list(await asyncio.gather(*(send(sending, due, body) for due, body in requests)))
 
 

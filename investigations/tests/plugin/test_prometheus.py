@@ -135,6 +135,9 @@ async def test_phases_are_counted_if_litellm_measures_them(
     stated = {"timing_pre_processing_ms": 20.0, "timing_llm_api_ms": 300.0, "timing_post_processing_ms": None}
     for response in (SimpleNamespace(_hidden_params=stated), SimpleNamespace(_hidden_params=None), None):
         await callback.async_log_success_event(event(), response, BEGAN, ENDED)
+    # LiteLLM counts the whole of a stream as the time after the call.
+    stream = event() | {"stream": True}
+    await callback.async_log_success_event(stream, SimpleNamespace(_hidden_params=stated), BEGAN, ENDED)
     scraped = {
         (sample.labels["phase"], sample.name): sample.value
         for family in registry.collect()
@@ -151,10 +154,11 @@ async def test_phases_are_counted_if_litellm_measures_them(
     }
 
 
-async def test_litellm_states_the_phases_of_a_response(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_litellm_states_the_phases_of_a_response(rig: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module("litellm.litellm_core_utils.llm_response_utils.response_metadata")
     monkeypatch.setattr(module, "LITELLM_DETAILED_TIMING", True)
-    response = await litellm.acompletion("gpt-4o", [{"role": "user", "content": "ahoy"}], mock_response="yes")
+    rig.start()
+    response = await rig.ask()
     assert set(FIELDS.values()) <= response._hidden_params.keys()
 
 

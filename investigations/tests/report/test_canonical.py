@@ -26,10 +26,10 @@ def test_referenced_ids_are_numbers_in_their_order_and_coordinates_are_hundredth
     assert canonical(drawn) == (
         '<?xml version="1.0"?>\n'
         '<svg width="648pt" version="1.1">\n'
-        '<path d="M12.4 2.5" clip-path="url(#i1)" transform="translate(12.35 0) scale(0.015625)"/>\n'
+        '<path d="M12.3 2.5" clip-path="url(#i1)" transform="translate(12.35 0) scale(0.015625)"/>\n'
         "<!-- 0.12345 -->\n"
         '<use xlink:href="#i2"/><use xlink:href="#DejaVuSans-0"/>\n'
-        '<clipPath id="i1"><path d="M0 12.4"/></clipPath>\n'
+        '<clipPath id="i1"><path d="M0 12.3"/></clipPath>\n'
     )
 
 
@@ -50,6 +50,7 @@ def test_a_canonical_text_stays_the_same() -> None:
     [
         ("M 1 2\nL 3.25 2\nL 3.25 4.5\nL 1 4.5\nz\nM 5 5\nL 6 6\n", "M1 2H3.2V4.5H1zM5 5L6 6"),
         ("M 1 2\nL 3 2\nL 5 2\nL 5 2.01\nL 5 7", "M1 2H5V7"),
+        ("M 1 2\nL 1 8\nL 1 0\nL 4 0", "M1 2V8V0H4"),
         ("M 0 0\nC 1 2 3 4 5 6\nL 1 1", "M 0 0\nC 1 2 3 4 5 6\nL 1 1"),
     ],
 )

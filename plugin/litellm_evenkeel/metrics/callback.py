@@ -196,7 +196,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             return
         if self._budgets is not None:
             self._budgets.observe(kwargs)
-        if self._phases is not None:
+        if self._phases is not None and not kwargs.get("stream"):
             self._phases.observe(response_obj)
         if not plan_cache.take_success(kwargs, response_obj, start_time, end_time):
             await super().async_log_success_event(kwargs, response_obj, start_time, end_time)

@@ -26,8 +26,8 @@ FIELDS = {
 PHASE_SECONDS = MetricDefinition(
     MetricType.HISTOGRAM,
     "request_phase_seconds",
-    "Time of responses in LiteLLM by phase: pre_processing (until the provider is called), provider (the call), "
-    "post_processing (the rest). Only with `LITELLM_DETAILED_TIMING=true`.",
+    "Time of responses without streaming in LiteLLM by phase: pre_processing (until the provider is called), provider "
+    "(the call), post_processing (the rest). Only with `LITELLM_DETAILED_TIMING=true`.",
     ("phase",),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0),
 )

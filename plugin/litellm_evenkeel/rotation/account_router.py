@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.providers.failure import FailureKind
 from litellm_evenkeel.providers.limit_headers import parse_limit_headers
 from litellm_evenkeel.rotation.admission.admission import Admission
+from litellm_evenkeel.rotation.affinity.rate_limit_wait import met_rate_limit
 from litellm_evenkeel.rotation.affinity.session_affinity import SessionAffinity
 from litellm_evenkeel.rotation.attempts import Attempt, AttemptTracker, ClientRequest
 from litellm_evenkeel.rotation.controls.control_table import ControlTable
@@ -87,6 +88,8 @@ class AccountRouter:
         self.affinity = affinity or SessionAffinity(settings.affinity, clock=clock)
         self.attempts = AttemptTracker(self, errors)
         self.estimator = UsageEstimator(settings.expected_output)
+        self._waited_for: set[str] = set()
+        """Accounts whose rate limit a request waits for."""
 
     def use(self, settings: RotationSettings) -> None:
         """Use other settings from now on. Those of shared state and of stores stay the same."""
@@ -128,14 +131,8 @@ class AccountRouter:
             client=_client_of(kwargs),
         )
         preference = await self.affinity.prefer(cached.candidates, request, kwargs, messages)
-        while seconds := self._seconds_to_wait(preference, cached, attempts):
-            await asyncio.sleep(seconds)
-            attempts.waited += seconds
-            self._observer.on_session_wait(seconds)
-            # After a rate limit, the account may serve the request that met it.
-            own = frozenset(state.spec.id for state in cached.candidates.deployments_at(preference.pinned or ""))
-            attempts.excluded -= own
-            request = request._replace(excluded=request.excluded - own)
+        if await self._waits_for_rate_limit(preference, cached.candidates, attempts):
+            request = request._replace(excluded=attempts.excluded.union(skipped or ()))
             preference = await self.affinity.prefer(cached.candidates, request, kwargs, messages)
         admission = await self.admission.acquire(
             cached, deployments, preference.request, attempts.waited, _used_attempts_of(kwargs)
@@ -151,10 +148,31 @@ class AccountRouter:
         self._observer.on_pick(pick, time.perf_counter() - began)
         return pick
 
-    def _seconds_to_wait(self, preference: Preference, cached: CachedCandidates, attempts: RequestAttempts) -> float:
-        """Return for how many seconds a request waits for its session's account; 0 if it does not."""
-        seconds = self.affinity.seconds_to_wait(preference, cached.candidates, attempts.waited)
-        return seconds if seconds <= self.settings.queue_timeout - attempts.waited else 0.0
+    async def _waits_for_rate_limit(
+        self, preference: Preference, candidates: CandidateSet, attempts: RequestAttempts
+    ) -> bool:
+        """Wait for a rate limit of the session's account, if that is worth it. Return whether the request waited.
+
+        One request waits for an account at a time: after the rate limit, only one is sent as a probe. If no other
+        account has capacity, the request waits in the queue instead.
+        """
+        seconds, account = self.affinity.seconds_to_wait(preference, candidates, attempts.waited), preference.pinned
+        if not seconds or account is None or seconds > self.settings.queue_timeout - attempts.waited:
+            return False
+        has_others = candidates.has_available_besides(account)
+        if account in self._waited_for or not has_others or self.admission.queue.is_queued(candidates):
+            return False
+        # The account may serve the request that met its rate limit, but not one that failed there otherwise.
+        deployments = [state for state in candidates.deployments_at(account) if met_rate_limit(state)]
+        self._waited_for.add(account)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._waited_for.discard(account)
+        attempts.waited += seconds
+        attempts.excluded -= {state.spec.id for state in deployments}
+        self._observer.on_session_wait(seconds)
+        return True
 
     def on_failure(self, deployment: str, failure: Failure, headers: object, wall: float) -> DeploymentState | None:
         """Record that the current task's attempt at `deployment` failed. `wall` is the Unix time.

@@ -20,6 +20,7 @@ from litellm.router_strategy import tag_based_routing
 from litellm.types.videos import utils as videos
 
 from litellm_evenkeel.litellm_router import has_routing_plugins, routing_context, settings_of
+from litellm_evenkeel.rotation.model.continuation import continued_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,8 +69,6 @@ async def apply_litellm_filters(
             metadata_variable_name=_metadata_name(request),
         )
     deployments = _apply_routing_plugins(router, deployments, request)
-    if "video_id" in request or "previous_response_id" in request:
-        deployments = _keep_owner(deployments, request)
     if cached.has_order:
         deployments = _by_order(deployments, target_order=request.get("_target_order"))
     excluded = request.get("_excluded_deployment_ids")
@@ -77,6 +76,8 @@ async def apply_litellm_filters(
         deployments = [
             deployment for deployment in deployments if (deployment.get("model_info") or {}).get("id") not in excluded
         ]
+    if "video_id" in request or "previous_response_id" in request:
+        deployments = _keep_owner(deployments, request)
     return deployments
 
 
@@ -85,13 +86,15 @@ async def _apply_required_callbacks(
 ) -> Deployments:
     for callback in litellm.callbacks:
         if isinstance(callback, CustomLogger) and type(callback).__name__ in REQUIRED_CALLBACKS:
-            deployments = await callback.async_filter_deployments(
+            kept: Deployments = await callback.async_filter_deployments(
                 model=model,
                 healthy_deployments=deployments,
                 messages=messages,
                 request_kwargs=request,
                 parent_otel_span=None,
             )
+            # Some return a new list even if they keep all.
+            deployments = kept if len(kept) < len(deployments) else deployments
     return deployments
 
 
@@ -140,12 +143,13 @@ def _video_owner(request: dict[str, Any]) -> str | None:
     video_id, call_type = request.get("video_id"), getattr(request.get("litellm_logging_obj"), "call_type", None)
     if call_type not in _VIDEO_CALL_TYPES or not isinstance(video_id, str):
         return None
-    return videos.decode_video_id_with_provider(video_id).get("deployment_id")
+    owner: str | None = videos.decode_video_id_with_provider(video_id).get("deployment_id")
+    return owner
 
 
 def _response_owner(request: dict[str, Any]) -> str | None:
-    response_id = request.get("previous_response_id")
-    return ResponsesAPIRequestUtils.get_model_id_from_response_id(response_id) if isinstance(response_id, str) else None
+    owner: str | None = ResponsesAPIRequestUtils.get_model_id_from_response_id(continued_response(request))
+    return owner
 
 
 def _metadata_name(request: dict[str, Any]) -> str:

@@ -56,7 +56,9 @@ class Watcher(Observer):
 
 
 class Rig:
-    def __init__(self, world: World | SimpleNamespace, *, limits: dict[str, object] | None = None, **terms: object) -> None:
+    def __init__(
+        self, world: World | SimpleNamespace, *, limits: dict[str, object] | None = None, **terms: object
+    ) -> None:
         self.watcher = Watcher()
         self.router = AccountRouter(
             RotationSettings(**terms),
@@ -182,26 +184,33 @@ async def test_a_session_of_a_dead_account_goes_elsewhere_for_good(world: World)
     assert (await rig.request(answered, **request))[0].deployment is other.deployment
 
 
-LONG = [{"role": "user", "content": "word " * 4_000}]
+LONG, SHORT = "word " * 4_000, "word"
 THROTTLED = Failure(FailureKind.RATE_LIMIT, FailureScope.ACCOUNT, 0.1, "slow down")
+AT_ONCE = {"cooldown": {"jitter": 0.0}}
+
+
+def real_time() -> SimpleNamespace:
+    """A world whose clock goes on while requests wait."""
+    return SimpleNamespace(clock=time.monotonic)
 
 
 @pytest.mark.parametrize(
-    ("failure", "messages", "settings", "stays"),
+    ("failure", "prompt", "settings", "stays"),
     [
         (THROTTLED, LONG, {}, True),
-        (THROTTLED, [{"role": "user", "content": "short"}], {}, False),
+        (THROTTLED, SHORT, {}, False),
         (THROTTLED, LONG, {"affinity": {"prefill_rate": 0}}, False),
         (THROTTLED, LONG, {"queue_timeout": 0.0}, False),
         (dataclasses.replace(THROTTLED, retry_after=60.0), LONG, {}, False),
         (dataclasses.replace(THROTTLED, kind=FailureKind.QUOTA), LONG, {}, False),
+        (dataclasses.replace(THROTTLED, kind=FailureKind.OVERLOADED), LONG, {}, False),
     ],
 )
 async def test_a_request_waits_for_a_short_rate_limit_of_its_sessions_account_if_its_prompt_is_long(
-    failure: Failure, messages: list[dict[str, str]], settings: dict[str, object], *, stays: bool
+    failure: Failure, prompt: str, settings: dict[str, object], *, stays: bool
 ) -> None:
-    rig = Rig(SimpleNamespace(clock=time.monotonic), **{"cooldown": {"jitter": 0.0}, **settings})
-    request = {"metadata": {"session_id": "s"}, "messages": messages}
+    rig = Rig(real_time(), **AT_ONCE | settings)
+    request = {"metadata": {"session_id": "s"}, "input": prompt}
     pinned = (await rig.request(answered, **request))[0].deployment
 
     async def throttled(found: Pick | NoCapacity) -> object:
@@ -211,12 +220,38 @@ async def test_a_request_waits_for_a_short_rate_limit_of_its_sessions_account_if
 
     _, result = await rig.request(throttled, **request)
     assert (result is ANSWER) == stays
-    assert (rig.watcher.waits == []) == (not stays)
+    assert len(rig.watcher.waits) == stays
+
+
+async def test_one_request_at_a_time_waits_for_an_account(world: World) -> None:
+    rig = Rig(real_time(), **AT_ONCE)
+    request = {"metadata": {"session_id": "s"}, "input": LONG}
+    pinned = (await rig.request(answered, **request))[0].deployment
+    assert pinned.account.cooldown.apply_failure(THROTTLED, time.monotonic(), time.monotonic())
+    picks = await asyncio.gather(*(rig.request(answered, **request) for _ in range(4)))
+    assert [found.deployment is pinned for found, _ in picks].count(True) == 1
+    assert len(rig.watcher.waits) == 1
+
+
+async def test_a_request_that_waited_does_not_return_to_an_account_that_failed_it_otherwise(world: World) -> None:
+    rig = Rig(real_time(), limits={"windows": [{"for": 0.6, "requests": 2}]}, **AT_ONCE)
+    request = {"metadata": {"session_id": "s"}, "input": LONG}
+    pinned = (await rig.request(answered, **request))[0].deployment
+
+    async def broken(found: Pick | NoCapacity) -> object:
+        assert found.deployment is pinned
+        failure = Failure(FailureKind.TRANSIENT, FailureScope.ACCOUNT_MODEL, None, "x")
+        rig.router.on_failure(found.deployment.spec.id, failure, None, 0.0)
+        again = await rig.router.pick("g", list(rig.deployments), None, {"litellm_call_id": str(rig.calls), **request})
+        return ANSWER if again.deployment is not pinned else None
+
+    _, result = await rig.request(broken, **request)
+    assert result is ANSWER
 
 
 async def test_a_session_with_a_fallback_account_does_not_wait(world: World) -> None:
     rig = Rig(world)
-    request = {"metadata": {"session_id": "s"}, "messages": LONG}
+    request = {"metadata": {"session_id": "s"}, "input": LONG}
     pinned = (await rig.request(answered, **request))[0].deployment
     for retry_after in (30.0, 0.1):
         rig.router.pool.release_account(pinned.spec.account)

@@ -57,11 +57,11 @@ def _ungrouped(svg: str) -> str:
 def _shortened(match: re.Match[str]) -> str:
     """Return straight lines without what follows from the point before: H and V are horizontal and vertical lines."""
     commands: list[tuple[str, str]] = []
-    here = start = ("", "")
+    before = here = start = ("", "")
     for step in COMMAND.finditer(match[1]):
         if step[0] == "z":
             commands.append(("z", ""))
-            here = start
+            before = here = start
             continue
         there = (_short(float(step[1]), DECIMALS_OF_LINES), _short(float(step[2]), DECIMALS_OF_LINES))
         letter, value = step[0][0], " ".join(there)
@@ -73,10 +73,14 @@ def _shortened(match: re.Match[str]) -> str:
             letter, value = "H", there[0]
         elif there[0] == here[0]:
             letter, value = "V", there[1]
-        if letter in "HV" and commands[-1][0] == letter:
-            commands.pop()
+        if commands and commands[-1][0] == letter and letter in "HV":
+            axis = "HV".index(letter)
+            length, last_length = float(there[axis]) - float(here[axis]), float(here[axis]) - float(before[axis])
+            if length * last_length > 0:
+                # The line goes on in the same direction.
+                commands.pop()
         commands.append((letter, value))
-        here = there
+        before, here = here, there
     return f' d="{"".join(letter + value for letter, value in commands)}"'
 
 

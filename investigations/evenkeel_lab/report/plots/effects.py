@@ -71,7 +71,7 @@ class Panel:
                 own = [abs(row.compared.verdict.low), abs(row.compared.verdict.high)]
                 ends += own
                 primary += own if row.compared.primary else []
-                ends += [] if row.published is None else [abs(row.published)]
+                primary += [] if row.published is None else [abs(row.published)]
         return ROOM * max(float(np.quantile(ends, WITHIN)), *primary)
 
 

@@ -27,7 +27,7 @@ def study_figure(shown: StudyFigure, by_chapter: Mapping[str, ReportData]) -> Fi
     """Draw the rows that are measured. Return `None` if none is."""
     groups: list[list[Row]] = []
     for group in shown.groups:
-        rows = [drawn for row in group.rows if (drawn := _row(row, by_chapter)) is not None]
+        rows = [effect for row in group.rows if (effect := _row(row, by_chapter)) is not None]
         if rows:
             groups.append([Row(group.heading), *rows])
     if not groups:

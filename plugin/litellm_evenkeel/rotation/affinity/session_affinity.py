@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation.affinity.policy import AffinityDecision, PinnedAccount, decide
-from litellm_evenkeel.rotation.affinity.rate_limit_wait import longest_wait, seconds_to_wait
+from litellm_evenkeel.rotation.affinity.rate_limit_wait import longest_wait, rate_limit_ends_at
 from litellm_evenkeel.rotation.affinity.session_key import SessionKeyReader
 from litellm_evenkeel.rotation.affinity.session_table import SessionTable
+from litellm_evenkeel.rotation.model.continuation import continued_response
 from litellm_evenkeel.rotation.model.request import PickRequest
 from litellm_evenkeel.rotation.state.cooldown import HealthState
 from litellm_evenkeel.rotation.state.quota_window import PARTS
@@ -36,10 +37,6 @@ class Preference:
     """The account that the session is pinned to; `None` without a pin."""
     decision: AffinityDecision | None = None
     """Whether the request follows the pin, and why; `None` without a pin."""
-
-
-# Decisions with which a request may wait for a rate limit of its session's account.
-MAY_WAIT = frozenset({AffinityDecision.FOLLOW, AffinityDecision.COOLING_DOWN, AffinityDecision.NOT_A_CANDIDATE})
 
 
 class SessionAffinity:
@@ -89,12 +86,17 @@ class SessionAffinity:
         `waited` is the time that it has waited before. A session with a fallback account, whose cache has the prompt by
         now, does not wait.
         """
-        request = preference.request
+        request, key, pinned = preference.request, preference.key, preference.pinned
         left = longest_wait(request.usage, self._settings.prefill_rate) - waited
-        if left <= 0 or preference.decision not in MAY_WAIT or request.fallback_account is not None:
+        if left <= 0 or key is None or pinned is None or request.fallback_account is not None:
             return 0.0
-        seconds = seconds_to_wait(candidates.deployments_at(preference.pinned or ""), request.usage, self._clock())
-        return seconds if seconds <= left else 0.0
+        now, deployments = self._clock(), candidates.deployments_at(pinned)
+        ends = [end for each in deployments if (end := rate_limit_ends_at(each, request.usage, now)) is not None]
+        if not ends or not 0 < min(ends) - now <= left:
+            return 0.0
+        # By then it must be usable.
+        then = replace(self._state(candidates, key, pinned, frozenset(), now), cooldown_left=0.0)
+        return min(ends) - now if decide(then, self._settings).follows else 0.0
 
     def record(self, preference: Preference, pick: Pick, candidates: CandidateSet) -> SessionOutcome | None:
         """Record which account a session went to. Return `None` if the request belongs to no session."""
@@ -131,7 +133,7 @@ class SessionAffinity:
         fallback = self.sessions.fallback_of(key, now)
         if fallback is not None and not self._decide(candidates, key, fallback, request.excluded, now).follows:
             fallback = None
-        preferred = pinned if decision.follows else None
+        preferred = pinned if decision.follows else request.preferred_account
         if preferred is not None or fallback is not None:
             # `_replace` would take twice as long.
             request = PickRequest(
@@ -150,9 +152,14 @@ class SessionAffinity:
     def _decide(
         self, candidates: CandidateSet, key: SessionKey, account: str, excluded: frozenset[str], now: float
     ) -> AffinityDecision:
+        return decide(self._state(candidates, key, account, excluded, now), self._settings)
+
+    def _state(
+        self, candidates: CandidateSet, key: SessionKey, account: str, excluded: frozenset[str], now: float
+    ) -> PinnedAccount:
         deployments = candidates.deployments_at(account)
         if not deployments:
-            return decide(PinnedAccount(is_candidate=False), self._settings)
+            return PinnedAccount(is_candidate=False)
         first = deployments[0]
         cooldowns = first.account.cooldown, first.model.cooldown
         cooling_down = [cooldown for cooldown in cooldowns if cooldown.kind is not None]
@@ -160,17 +167,14 @@ class SessionAffinity:
         pause = first.account.pause
         if pause is not None and not pause.is_draining:
             ends.append(pause.until)
-        return decide(
-            PinnedAccount(
-                is_candidate=not excluded or any(deployment.spec.id not in excluded for deployment in deployments),
-                is_quarantined=any(cooldown.state(now) is HealthState.QUARANTINED for cooldown in cooling_down),
-                cooldown_left=max(ends, default=now) - now,
-                failures=max(cooldowns[0].failures, cooldowns[1].failures),
-                latency=first.latency.recent(now),
-                median_latency=candidates.median_latency,
-                is_overloaded=self.sessions.is_overloaded(key, now, len(candidates.positions_by_account)),
-            ),
-            self._settings,
+        return PinnedAccount(
+            is_candidate=not excluded or any(deployment.spec.id not in excluded for deployment in deployments),
+            is_quarantined=any(cooldown.state(now) is HealthState.QUARANTINED for cooldown in cooling_down),
+            cooldown_left=max(ends, default=now) - now,
+            failures=max(cooldowns[0].failures, cooldowns[1].failures),
+            latency=first.latency.recent(now),
+            median_latency=candidates.median_latency,
+            is_overloaded=self.sessions.is_overloaded(key, now, len(candidates.positions_by_account)),
         )
 
     def _is_lasting(self, preference: Preference, candidates: CandidateSet, now: float) -> bool:
@@ -192,7 +196,7 @@ class SessionAffinity:
 def _continuing(candidates: CandidateSet, request: PickRequest, kwargs: Mapping[str, Any]) -> PickRequest:
     """Return a request that continues a response with the account that made it, if that is the only candidate."""
     accounts = candidates.positions_by_account
-    if len(accounts) == 1 and kwargs.get("previous_response_id"):
+    if len(accounts) == 1 and continued_response(kwargs) is not None:
         # Such a request belongs to a session, which a draining account still serves.
         return request._replace(preferred_account=next(iter(accounts)))
     return request

@@ -128,6 +128,11 @@ class CandidateSet:
         """Return the candidates that belong to an account."""
         return [self.deployments[position] for position in self.positions_by_account.get(account, ())]
 
+    def has_available_besides(self, account: str) -> bool:
+        """Return whether the snapshot has an available candidate at another account."""
+        own = self.positions_by_account.get(account, ())
+        return any(position not in own for level in self.snapshot.levels for position in level.positions)
+
     def freed_by_priority(self) -> list[int]:
         """Return the positions of candidates that were freed while the set was saturated, by priority."""
         freed = self.saturation.freed
