@@ -159,18 +159,22 @@ class AccountRouter:
         seconds, account = self.affinity.seconds_to_wait(preference, candidates, attempts.waited), preference.pinned
         if not seconds or account is None or seconds > self.settings.queue_timeout - attempts.waited:
             return False
-        has_others = candidates.has_available_besides(account)
-        if account in self._waited_for or not has_others or self.admission.queue.is_queued(candidates):
-            return False
         # The account may serve the request that met its rate limit, but not one that failed there otherwise.
-        deployments = [state for state in candidates.deployments_at(account) if met_rate_limit(state)]
+        usable = {
+            state.spec.id
+            for state in candidates.deployments_at(account)
+            if state.spec.id not in attempts.excluded or met_rate_limit(state)
+        }
+        is_queue_better = self.admission.queue.is_queued(candidates) or not candidates.has_available_besides(account)
+        if not usable or is_queue_better or account in self._waited_for:
+            return False
         self._waited_for.add(account)
         try:
             await asyncio.sleep(seconds)
         finally:
             self._waited_for.discard(account)
         attempts.waited += seconds
-        attempts.excluded -= {state.spec.id for state in deployments}
+        attempts.excluded -= usable
         self._observer.on_session_wait(seconds)
         return True
 
