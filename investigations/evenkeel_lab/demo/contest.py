@@ -133,9 +133,7 @@ async def _look(asking: httpx.AsyncClient, mock: str, contestants: Sequence[Cont
 async def _send_all(contestant: Contestant, start: float) -> None:
     proxy = contestant.proxy
     requests = [(due, _body(contestant, number)) for number, due in enumerate(story.due_times())]
-    await send_all(
-        proxy.url, contestant.key, requests, start, seconds=CLIENT_SECONDS, on_end=contestant.answers.append
-    )
+    await send_all(proxy.url, contestant.key, requests, start, seconds=CLIENT_SECONDS, on_end=contestant.answers.append)
 
 
 def _body(contestant: Contestant, number: int) -> dict[str, Any]:

@@ -8,8 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
@@ -23,6 +22,9 @@ from evenkeel_mock import config as mock_config
 from litellm_evenkeel.proxy import CALLBACKS
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.settings import settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.docs
 

@@ -14,7 +14,6 @@ import pytest
 
 from evenkeel_lab.errors import RigFailure, ScheduleMissed, WrongUse
 from evenkeel_lab.investigation_spec import Investigation
-from evenkeel_lab.investigation_spec.investigation import Load
 from evenkeel_lab.investigation_spec.session import Key
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.report.caveats import caveats_of
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from evenkeel_lab.investigation_spec.investigation import Load
     from evenkeel_lab.runner.subjects import Subjects
     from evenkeel_lab.runner.warm_up import WarmUp
 

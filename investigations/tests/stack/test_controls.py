@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 import pytest
@@ -32,7 +32,7 @@ class Operator:
         self._client = httpx.AsyncClient(base_url=proxy.url, trust_env=False, timeout=60)
         self._client.headers["Authorization"] = f"Bearer {proxy.master_key}"
 
-    async def __aenter__(self) -> Operator:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:

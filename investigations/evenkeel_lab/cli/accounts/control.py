@@ -31,7 +31,6 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON doc
 
 def takes(*parameters: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Give a command the account, these parameters, and the options that all controls have."""
-
     in_order: list[Callable[[Command], Command]] = [
         *(account_argument, *parameters, reason_option, json_option),
         proxy_options,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.report.report_data import ReportData
 
+
 @styled
 def answers(by_chapter: Mapping[str, ReportData]) -> Figure | None:
     """Draw the primary metric of all chapters, a heading each. Return `None` if no chapter has a verdict."""
