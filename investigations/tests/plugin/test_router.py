@@ -8,7 +8,6 @@ import importlib
 import logging
 import sys
 import threading
-import uuid
 from collections import Counter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -186,22 +185,28 @@ async def test_a_call_on_a_video_goes_to_the_account_that_made_it(rig: Rig, monk
 
 
 async def test_a_response_is_continued_by_the_account_that_made_it(rig: Rig) -> None:
+    utilities = importlib.import_module("litellm.responses.utils").ResponsesAPIRequestUtils
     rig.start([rig.deployment(name) for name in "abc"], rotation={"strategy": "round_robin"})
 
-    async def respond(**request: Any) -> Any:
-        # Each has a prompt of its own, so that no session keeps it at an account.
-        asked = {"model": MODEL, "input": str(uuid.uuid4()), "litellm_call_id": str(uuid.uuid4()), **request}
-        return await asyncio.create_task(rig.router.aresponses(**asked))
+    async def chosen(response_id: object, call_type: str = "aresponses", **more: Any) -> set[str]:
+        about = {"previous_response_id": response_id, "litellm_logging_obj": SimpleNamespace(call_type=call_type)}
+        picked = [
+            await rig.filter({**about, **more, "metadata": {"session_id": f"{response_id} {call_type} {number}"}})
+            for number in range(6)
+        ]
+        return {deployment["model_info"]["id"] for (deployment,) in picked}
 
-    first = await respond()
-    (owner,) = await rig.asked()
-    for _ in range(4):
-        await respond(previous_response_id=first.id)
-    assert await rig.asked() == {owner: 5}
-    # An id that names no deployment.
-    for _ in range(6):
-        await respond(previous_response_id="resp_1")
-    assert set(await rig.asked()) == {"a", "b", "c"}
+    def made_by(name: str) -> str:
+        return str(utilities._build_responses_api_response_id("openai", name, "resp_1"))
+
+    everyone = {"a", "b", "c"}
+    assert await chosen(made_by("b")) == {"b"}
+    for response_id in (made_by("gone"), "resp_1", "", None, 7):
+        assert await chosen(response_id) == everyone
+    # In a request of another kind, it is only a field of the body.
+    assert await chosen(made_by("b"), call_type="acompletion") == everyone
+    # LiteLLM tries another deployment after a failure.
+    assert await chosen(made_by("b"), _excluded_deployment_ids=["b"]) == {"a", "c"}
     assert rig.errors == {}
 
 

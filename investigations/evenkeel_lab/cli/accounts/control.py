@@ -31,10 +31,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON doc
 
 def takes(*parameters: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Give a command the account, these parameters, and the options that all controls have."""
-    in_order: list[Callable[[Command], Command]] = [
-        *(account_argument, *parameters, reason_option, json_option),
-        proxy_options,
-    ]
+    in_order: list[Callable[[Command], Command]] = [account_argument, *parameters]
+    in_order += [reason_option, json_option, proxy_options]
 
     def add(command: Command) -> Command:
         for parameter in reversed(in_order):
