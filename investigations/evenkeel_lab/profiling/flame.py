@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WIDTH, MARGIN, ROW = 1200, 10, 17
 TITLE, LEGEND = 26, 24
 FONT, LETTER = 11, 6.7
-LEAST_WIDTH, LEAST_LETTERS = 3.0, 3
+LEAST_WIDTH, LEAST_LETTERS = 6.0, 3
 # Okabe and Ito's, which the colour-blind can tell apart, and two greys.
 COLOURS = dict(
     zip(
