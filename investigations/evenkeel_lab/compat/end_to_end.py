@@ -25,7 +25,7 @@ from evenkeel_lab.stack.servers.mock import answers, mock
 from evenkeel_lab.stack.yaml_file import write_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
     from evenkeel_lab.compat.environments import Installed
@@ -84,8 +84,10 @@ def configuration(api_base: str, journal: Path) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def proxy(installed: Installed, config: Path, key: str, logs: Path) -> AsyncIterator[str]:
-    """Run a proxy without a database. Yield its address once it serves requests."""
+async def proxy(
+    installed: Installed, config: Path, key: str, logs: Path, env: Mapping[str, str] | None = None
+) -> AsyncIterator[str]:
+    """Run a proxy without a database, with `env` in addition. Yield its address once it serves requests."""
     home, port = config.parent, free_port()
     command = Command(
         f"LiteLLM {installed.version}",
@@ -109,6 +111,7 @@ async def proxy(installed: Installed, config: Path, key: str, logs: Path) -> Asy
             "LITELLM_MASTER_KEY": key,
             "LITELLM_SALT_KEY": key,
             "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            **(env or {}),
         },
         cwd=home,
         folder=home,
