@@ -1,4 +1,4 @@
-"""Copies of controls in all workers: each worker reads the store every second, and writes what its operators change.
+"""Copies of controls in all workers: each worker reads the store twice a second, and writes what its operators change.
 
 Without a store, controls hold in one worker only, and end with it.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.controls.control_table import ControlKey, ControlTable
     from litellm_evenkeel.rotation.model.control import Control
 
-INTERVAL_SECONDS = 1.0
+INTERVAL_SECONDS = 0.5
 
 
 class ControlSync:
