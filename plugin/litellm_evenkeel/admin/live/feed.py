@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 INTERVAL_SECONDS = 1.0
 # Each account is read again after this number of intervals at the latest: rates and latencies decay.
 INTERVALS_PER_ROUND = 10
-ACCOUNTS_PER_SLICE = 32
+# Other tasks run between slices, and few documents are in memory at a time.
+ACCOUNTS_PER_SLICE = 64
 # A viewer's key may be withdrawn, so it is checked again after this time: the page connects anew.
 MAX_STREAM_SECONDS = 300.0
 # How often a stream looks whether the proxy is shutting down.
@@ -98,11 +99,11 @@ class LiveFeed:
                 return self._state
             fingerprints = self._source.fingerprints()
             changed = [name for name, value in fingerprints.items() if self._fingerprints.get(name) != value]
-            names = dict.fromkeys([*changed, *self._next_in_turn(list(fingerprints))])
-            for number, document in enumerate(await self._source.account_documents(list(names)), 1):
-                self._accounts[document["account"]] = json.dumps(_rounded(document), allow_nan=False)
-                if number % ACCOUNTS_PER_SLICE == 0:
-                    await asyncio.sleep(0)
+            names = list(dict.fromkeys([*changed, *self._next_in_turn(list(fingerprints))]))
+            for first in range(0, len(names), ACCOUNTS_PER_SLICE):
+                for document in await self._source.account_documents(names[first : first + ACCOUNTS_PER_SLICE]):
+                    self._accounts[document["account"]] = json.dumps(_rounded(document), allow_nan=False)
+                await asyncio.sleep(0)
             self._fingerprints = fingerprints
             self._accounts = {name: self._accounts[name] for name in fingerprints if name in self._accounts}
             parts = {name: _part(read) for name, read in self._parts().items()}
