@@ -104,12 +104,13 @@ class Rig:
         return [one for one in self.router.model_list if one["model_name"] == group]
 
     async def filter(self, request: dict[str, Any] | None = None, deployments: list[Any] | None = None) -> list[Any]:
-        """Ask the hook alone."""
+        """Ask the hook alone, with a request that has an id, as a proxy's requests have."""
         listed = self.listed() if deployments is None else deployments
+        kwargs = {"litellm_call_id": str(uuid.uuid4()), **(request or {})}
 
         async def asking() -> list[Any]:
             return await self.rotation.async_filter_deployments(
-                model=MODEL, healthy_deployments=listed, messages=MESSAGES, request_kwargs=request or {}
+                model=MODEL, healthy_deployments=listed, messages=MESSAGES, request_kwargs=kwargs
             )
 
         return await asyncio.create_task(asking())

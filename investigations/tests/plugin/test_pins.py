@@ -55,7 +55,7 @@ async def pins(request: pytest.FixtureRequest, addresses: dict[SessionBackend, s
 async def empty(addresses: dict[SessionBackend, str]) -> None:
     async with Redis.from_url(addresses[SessionBackend.REDIS]) as client:
         await client.flushdb()
-    await ask(addresses, "DROP TABLE IF EXISTS evenkeel_pins")
+    await ask(addresses, "DROP TABLE IF EXISTS evenkeel.pins")
 
 
 async def ask(addresses: dict[SessionBackend, str], query: str) -> object:
@@ -138,7 +138,7 @@ async def test_what_has_lapsed_does_not_stay_in_the_database(addresses: dict[Ses
     await asyncio.sleep(0.03)
     now = PRUNE_INTERVAL_SECONDS
     await pins.put("new", "a", MINUTE, only_if_absent=True)
-    assert await ask(addresses, "SELECT count(*) FROM evenkeel_pins") == 1
+    assert await ask(addresses, "SELECT count(*) FROM evenkeel.pins") == 1
     await pins.close()
 
 
@@ -162,7 +162,7 @@ async def test_an_address_of_prismas_serves_too(addresses: dict[SessionBackend, 
     url = addresses[SessionBackend.POSTGRES] + "&connection_limit=5&pool_timeout=3&schema=prisma"
     pins = PostgresSessionStore(url, time.monotonic)
     await pins.put("k", "a", MINUTE, only_if_absent=True)
-    assert await ask(addresses, "SELECT account FROM prisma.evenkeel_pins") == "a"
+    assert await ask(addresses, "SELECT account FROM evenkeel.pins") == "a"
     await pins.close()
     await ask(addresses, "DROP SCHEMA prisma CASCADE")
 
@@ -172,13 +172,15 @@ async def test_who_may_not_make_tables_uses_one_that_is_there(addresses: dict[Se
     owner = PostgresSessionStore(addresses[SessionBackend.POSTGRES], time.monotonic)
     await owner.put("k", "a", MINUTE, only_if_absent=True)
     await ask(addresses, "CREATE ROLE guest LOGIN PASSWORD 'guest'")
-    await ask(addresses, "GRANT SELECT, INSERT, UPDATE, DELETE ON evenkeel_pins TO guest")
+    await ask(addresses, "GRANT USAGE ON SCHEMA evenkeel TO guest")
+    await ask(addresses, "GRANT SELECT, INSERT, UPDATE, DELETE ON evenkeel.pins TO guest")
     where = addresses[SessionBackend.POSTGRES].rpartition("@")[2]
     guest = PostgresSessionStore(f"postgresql://guest:guest@{where}", time.monotonic)
     assert await guest.get("k") == "a"
     await guest.close()
     await owner.close()
     await empty(addresses)
+    await ask(addresses, "REVOKE USAGE ON SCHEMA evenkeel FROM guest")
     await ask(addresses, "DROP ROLE guest")
 
 

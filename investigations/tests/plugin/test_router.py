@@ -58,6 +58,22 @@ async def test_requests_are_answered_and_what_they_used_is_known(rig: Rig) -> No
     assert set(await rig.asked()) == {"a", "b"}
 
 
+async def test_a_deployment_that_is_only_selected_counts_for_nothing(rig: Rig) -> None:
+    """LiteLLM selects a deployment to count tokens, and sends no request."""
+    rig.start([rig.deployment(name, limits={"rpm": 50}) for name in "ab"], rotation={"strategy": "round_robin"})
+    await rig.fails(a="status=401")
+    for number in range(2):
+        await rig.ask(messages=another(number))
+    pool = rig.account_router.pool
+    window = pool.scopes["b", None].windows[0]
+    left = window.available(pool.now())
+    for _ in range(9):
+        selected = await asyncio.create_task(rig.router.async_get_available_deployment(model=MODEL, request_kwargs={}))
+        assert selected["model_info"]["id"] == "b"
+    assert window.available(pool.now()) == left
+    assert (rig.under_way(), rig.errors) == (0, {})
+
+
 async def test_embeddings_are_spread_too(rig: Rig) -> None:
     rig.start()
     request = {"model": "gpt-4o-mini", "input": ["ahoy"], "litellm_call_id": "e"}

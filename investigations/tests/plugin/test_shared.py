@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import random
 import secrets
 import statistics
+import time
 from typing import TYPE_CHECKING
 
 import psutil
@@ -17,10 +19,13 @@ from sharing_worker import DEAD, WORKERS, Worker, clock, limits, most_within, pr
 
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.servers.valkey import valkey
+from litellm_evenkeel.providers.failure import FailureKind
 from litellm_evenkeel.rotation.model.limits import Limits
 from litellm_evenkeel.rotation.model.request import Usage
 from litellm_evenkeel.rotation.quota_sharing import redis_store
-from litellm_evenkeel.rotation.state.cooldown import HealthState
+from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import CooldownMessage, encode
+from litellm_evenkeel.rotation.quota_sharing.redis_store import RedisLeaseStore
+from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate, HealthState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -48,7 +53,7 @@ async def test_four_that_press_never_exceed_a_limit_and_use_it(address: str) -> 
 async def test_tokens_that_were_reserved_and_not_used_are_everybodys_again(address: str) -> None:
     async with working(address, limits(tpm=1000), 2) as (first, second):
         await until(lambda: first.pick(900) is not None)
-        reservation = next(iter(first.pool._reservations))
+        reservation = next(iter(next(iter(first.pool.deployments.values())).reservations))
         assert await second.ask(0.3)
         assert second.pick(900) is None
         first.pool.settle(reservation, Usage(1, 10))
@@ -121,6 +126,23 @@ async def test_a_failure_is_known_to_all_at_once_and_to_who_comes_later(address:
             await until(lambda: last.state("4") is HealthState.QUARANTINED)
             assert last.state("3") is HealthState.HEALTHY
         assert first.coordinator.counts().damaged == 0
+
+
+async def test_cooldowns_that_have_ended_are_deleted(address: str) -> None:
+    prefix = secrets.token_hex(4)
+    store = RedisLeaseStore(address, prefix, 1.0)
+
+    def message(model: str, until: float) -> CooldownMessage:
+        update = CooldownUpdate("a", model, FailureKind.RATE_LIMIT, "", until, is_provider_stated=True)
+        return encode(update, "me", time.time())
+
+    await store.publish([message("ended", time.time() - 1), message("lasting", time.time() + 60)])
+    assert len(await store.history()) == 2
+    async with Redis.from_url(address) as client:
+        await client.delete(f"{{{prefix}}}:cooldowns-pruned")
+    await store.publish([message("new", time.time() + 60)])
+    assert {json.loads(text)["model"] for text in await store.history()} == {"lasting", "new"}
+    await store.close()
 
 
 async def test_what_is_left_of_a_dead_key_concerns_nobody_who_uses_another(address: str) -> None:

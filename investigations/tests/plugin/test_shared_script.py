@@ -44,7 +44,8 @@ async def test_the_script_counts_as_it_was_proved(address: str) -> None:
         for seconds, limit in ((2.0, 40.0), (60.0, 1000.5)):
             width = seconds / 8
             part = int(now / width)
-            told = ProviderReport(draw.uniform(0, limit), now - draw.uniform(0, 2), draw.uniform(0.01, 1))
+            left = -1.0 if draw.random() < 0.1 else draw.uniform(0, limit)
+            told = ProviderReport(left, now - draw.uniform(0, 2), draw.uniform(0.01, 1))
             asks.append(
                 WindowRequest(
                     name=f"w/{seconds}",

@@ -1,7 +1,4 @@
-"""Record store in Postgres: a table in a schema of its own, both created if they are missing.
-
-The schema is not LiteLLM's, because LiteLLM's migrations may drop tables that they do not know.
-"""
+"""Record store in Postgres: tables in the plugin's schema, which are created if they are missing."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ import asyncpg
 from litellm_evenkeel.journal.record import COLUMNS, RequestRecord
 from litellm_evenkeel.journal.store import COLUMN_NAMES, JournalMissing, RecordsRejected, SqlStore, Statements
 from litellm_evenkeel.operator_actions import OperatorAction
-from litellm_evenkeel.support.postgres import arguments
+from litellm_evenkeel.support.postgres import LOCK, SCHEMA, arguments, create_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -24,14 +21,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SCHEMA, TABLE = "evenkeel", "journal"
+TABLE = "journal"
 COLUMN_TYPES = ("bigint", "bigint", "timestamptz", *["text"] * 4, "integer", "text", "float8", "float8")
 COLUMN_TYPES += ("bigint", "bigint", "float8", "integer", "text", "boolean", "boolean")
 NULLABLE_COLUMN = "first_token"
-# `CREATE SCHEMA IF NOT EXISTS` checks the permission first, and so fails for a user who may not create schemas even if
-# the schema exists. So its existence is checked with a query.
-CREATE_SCHEMA = f"CREATE SCHEMA {SCHEMA}"
-HAS_SCHEMA = f"SELECT to_regnamespace('{SCHEMA}') IS NOT NULL"
 CREATE = f"""
 CREATE TABLE IF NOT EXISTS {SCHEMA}.{TABLE} (
     {", ".join(f"{name} {kind}" for name, kind in zip(COLUMNS, COLUMN_TYPES, strict=True))},
@@ -55,8 +48,6 @@ INSERT_ACTION = f"INSERT INTO {ACTIONS} ({ACTION_COLUMNS}) VALUES ($1, $2, $3, $
 NEWEST_ACTIONS = f"SELECT {ACTION_COLUMNS} FROM {ACTIONS} ORDER BY time DESC, id DESC LIMIT $1"
 HAS_ACTIONS = f"SELECT to_regclass('{ACTIONS}') IS NOT NULL"
 HAS_TABLES = f"SELECT to_regclass('{SCHEMA}.{TABLE}_moved') IS NOT NULL"
-# Only one of the workers that start together creates the table. Concurrent CREATE TABLE statements can fail.
-LOCK = "SELECT pg_advisory_xact_lock(hashtext('evenkeel.journal'))"
 UNNEST = (
     f"INSERT INTO {SCHEMA}.{TABLE} ({COLUMN_NAMES}) "
     f"SELECT * FROM unnest({', '.join(f'${position}::{kind}[]' for position, kind in enumerate(COLUMN_TYPES, 1))}) "
@@ -198,11 +189,7 @@ class PostgresStore(SqlStore):
     async def _create(self, connection: Any) -> None:
         if not self._may_create:
             raise JournalMissing("it contains no journal")
-        async with connection.transaction():
-            await connection.execute(LOCK)
-            if not await connection.fetchval(HAS_SCHEMA):
-                await connection.execute(CREATE_SCHEMA)
-            await connection.execute(CREATE)
+        await create_tables(connection, CREATE)
 
     def _drop(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
         connection, self._connection = self._connection, None

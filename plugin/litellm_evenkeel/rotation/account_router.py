@@ -12,7 +12,7 @@ from litellm_evenkeel.providers.limit_headers import parse_limit_headers
 from litellm_evenkeel.rotation.admission.admission import Admission
 from litellm_evenkeel.rotation.affinity.rate_limit_wait import met_rate_limit
 from litellm_evenkeel.rotation.affinity.session_affinity import SessionAffinity
-from litellm_evenkeel.rotation.attempts import Attempt, AttemptTracker, ClientRequest
+from litellm_evenkeel.rotation.attempts import Attempt, AttemptTracker, ClientRequest, RetryState
 from litellm_evenkeel.rotation.controls.control_table import ControlTable
 from litellm_evenkeel.rotation.model.control import ControlKind
 from litellm_evenkeel.rotation.model.request import PickRequest, Usage
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.settings import RotationSettings
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
-NO_USAGE = Usage(0.0, 0.0, 0.0)
+# An event loop may end a wait this much too early: uvloop rounds to milliseconds.
+TIMER_SECONDS = 0.002
 # The length of LiteLLM's hash of a client's key. A value of another length is a key that is not hashed yet.
 LITELLM_HASH_DIGITS = 64
 OWN_HASH_DIGITS = 16
@@ -119,9 +120,9 @@ class AccountRouter:
         """
         began = time.perf_counter()
         client_request = ClientRequest.of(kwargs)
-        attempts = self.attempts.attempts_of(client_request)
+        attempts, retry_state = self.attempts.attempts_of(client_request), RetryState.of(kwargs)
         if attempts.current is not None:
-            self.attempts.end_last(attempts)
+            self.attempts.end_current(attempts, retry_state)
         cached = cached or self.candidates.lookup(model, deployments)
         skipped = kwargs.get("_retry_skipped_deployment_ids")
         request = PickRequest(
@@ -143,10 +144,14 @@ class AccountRouter:
             self._observer.on_rejection(model, pick)
             return pick
         outcome = self.affinity.record(preference, pick, admission.candidates.candidates)
-        attempts.current = Attempt(pick, model, client_request, outcome)
+        attempts.current = Attempt(pick, model, client_request, outcome, retry_state)
         client_request.record_pick(pick.deployment.spec.account, pick.reason)
         self._observer.on_pick(pick, time.perf_counter() - began)
         return pick
+
+    def preview(self, cached: CachedCandidates, deployments: Sequence[Deployment]) -> int | None:
+        """Return the position of a deployment that is available now, `None` if none is. Nothing is reserved."""
+        return self.pool.preview(cached.candidates, self.candidates.matches_at(cached, deployments))
 
     async def _waits_for_rate_limit(
         self, preference: Preference, candidates: CandidateSet, attempts: RequestAttempts
@@ -170,7 +175,7 @@ class AccountRouter:
             return False
         self._waited_for.add(account)
         try:
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(seconds + TIMER_SECONDS)
         finally:
             self._waited_for.discard(account)
         attempts.waited += seconds
@@ -206,7 +211,8 @@ class AccountRouter:
         try:
             reservation = attempt.pick.reservation
             if usage.is_from_cache:
-                self.pool.settle(reservation, NO_USAGE, is_success=False)
+                self.pool.cancel(reservation)
+                self._observer.on_success(attempt, usage)
                 return
             used = Usage(1.0, usage.total_tokens, usage.dollars) if usage.is_known else reservation.usage
             readings = parse_limit_headers(usage.headers, now=time.time()) if usage.headers else ()
@@ -231,6 +237,10 @@ class AccountRouter:
         """Release the reservation of an attempt whose end LiteLLM does not report."""
         self.pool.release(attempt.pick.reservation)
         self._observer.on_lost(attempt)
+
+    def on_unused(self, attempt: Attempt) -> None:
+        """Cancel the reservation of a pick that no request followed."""
+        self.pool.cancel(attempt.pick.reservation)
 
     def release(self, attempt: Attempt) -> None:
         """Release the reservation of an attempt if it is still open: no error may keep it."""

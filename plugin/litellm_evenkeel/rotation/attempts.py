@@ -2,8 +2,8 @@
 
 LiteLLM makes the attempts of one request one after another in a task of their own, whose result is the whole response
 or a stream. So an attempt ends with one of the following: the failure that LiteLLM's hook reports; the next pick in the
-same task; the end of the task; and, for a stream, the event that LiteLLM sends when it is over, or the garbage
-collection of the stream, as some streams have no event.
+same task, also if LiteLLM only selected a deployment and sent nothing; the end of the task; and, for a stream, the
+event that LiteLLM sends when it is over, or the garbage collection of the stream, as some streams have no event.
 
 Much of this happens in callbacks of the event loop, where no caller would see an error. So errors are reported, and the
 attempt's reservation is released.
@@ -15,8 +15,8 @@ import asyncio
 import contextlib
 import weakref
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from litellm_evenkeel.providers.response_usage import ResponseUsage, usage_of_response
 from litellm_evenkeel.routing_decision import REQUEST_KEY, RoutingDecision
@@ -58,6 +58,11 @@ class ClientRequest:
         """Record the pick of the next attempt."""
         self.picked = RoutingDecision(account, reason, 1 if self.picked is None else self.picked.attempt + 1)
 
+    def withdraw_pick(self) -> None:
+        """Withdraw the latest pick, which no attempt has followed."""
+        if self.picked is not None:
+            self.picked = replace(self.picked, attempt=self.picked.attempt - 1) if self.picked.attempt > 1 else None
+
     @staticmethod
     def from_event(details: Mapping[str, Any]) -> ClientRequest | None:
         """Return the client request of a logging event; `None` if it has none."""
@@ -79,6 +84,43 @@ class ClientRequest:
         return self
 
 
+class RetryState(NamedTuple):
+    """Where LiteLLM's retries of a request stand.
+
+    LiteLLM counts some retries only after the next pick. But it replaces `previous_models` with each retry, and copies
+    the metadata for fallbacks.
+    """
+
+    metadata: object
+    previous_models: object
+    retries: int
+    fallbacks: int
+
+    @classmethod
+    def of(cls, request: Mapping[str, Any]) -> Self | None:
+        """Return the state of a request; `None` if it has no metadata."""
+        for name in ("litellm_metadata", "metadata"):
+            metadata = request.get(name)
+            if metadata and isinstance(metadata, dict):
+                retries, fallbacks = metadata.get("attempted_retries"), request.get("fallback_depth")
+                return cls(
+                    metadata,
+                    metadata.get("previous_models"),
+                    retries if isinstance(retries, int) else 0,
+                    fallbacks if isinstance(fallbacks, int) else 0,
+                )
+        return None
+
+    def is_unchanged(self, later: RetryState | None) -> bool:
+        """Return whether LiteLLM has made no retry and no fallback until `later`."""
+        return (
+            later is not None
+            and later.metadata is self.metadata
+            and later.previous_models is self.previous_models
+            and later[2:] == self[2:]
+        )
+
+
 # The event of a stream that was garbage-collected may still arrive.
 STREAM_EVENT_GRACE_SECONDS = 2.0
 # Bounds the memory for streams that never end. Beyond it, the oldest is dropped, and its reservation expires.
@@ -94,6 +136,8 @@ class Attempt:
     request: ClientRequest
     outcome: SessionOutcome | None = None
     """Outcome of the pick for the request's session; `None` without a session."""
+    retry_state: RetryState | None = None
+    """Where LiteLLM's retries of the request stood when it was picked; `None` if unknown."""
 
     @property
     def deployment(self) -> str:
@@ -112,6 +156,9 @@ class AttemptListener(Protocol):
 
     def on_lost(self, attempt: Attempt) -> None:
         """Record that the end of the attempt stays unknown."""
+
+    def on_unused(self, attempt: Attempt) -> None:
+        """Record that no request followed the pick."""
 
     def release(self, attempt: Attempt) -> None:
         """Release the attempt's reservation after an error of the plugin itself."""
@@ -136,7 +183,7 @@ class AttemptTracker:
             task.add_done_callback(self._task_done)
         else:
             # A guardrail may send a request to a model in the task of another request.
-            self.end_last(attempts)
+            self._lose_current(attempts)
         attempts = self._running[task] = RequestAttempts(client_request)
         # A broken stream is continued in another task, which may start before or after the event about the break.
         attempts.excluded = (
@@ -146,8 +193,24 @@ class AttemptTracker:
         )
         return attempts
 
-    def end_last(self, attempts: RequestAttempts) -> None:
-        """End the current attempt, if any, as its request makes another pick; its end was not reported."""
+    def end_current(self, attempts: RequestAttempts, retry_state: RetryState | None) -> None:
+        """End the current attempt, if any, whose end was not reported, because its request makes another pick.
+
+        If LiteLLM has made neither a retry nor a fallback in between, it only selected a deployment, for instance to
+        see whether a model group has one.
+        """
+        attempt = attempts.current
+        if attempt is not None and attempt.retry_state is not None and attempt.retry_state.is_unchanged(retry_state):
+            attempts.current = None
+            self._withdraw(attempt)
+        else:
+            self._lose_current(attempts)
+
+    def _withdraw(self, attempt: Attempt) -> None:
+        attempt.request.withdraw_pick()
+        self._listener.on_unused(attempt)
+
+    def _lose_current(self, attempts: RequestAttempts) -> None:
         if attempts.current is not None:
             attempt, attempts.current = attempts.current, None
             attempts.excluded |= {attempt.deployment}
@@ -199,6 +262,10 @@ class AttemptTracker:
         result = task.result()
         if hasattr(result, "__aiter__"):
             self._add_stream(attempt, result)
+        elif isinstance(result, bool) and attempt.request.name is None:
+            # The task only looked whether a model group has a deployment for a request, whose logging object it has.
+            # Guardrails that send a request and return its verdict have none.
+            self._withdraw(attempt)
         elif result is None or isinstance(result, str | bytes):
             # The task only passed on the chunks of a stream.
             self._listener.on_lost(attempt)

@@ -73,6 +73,7 @@ NO_SUITABLE_DEPLOYMENT = (ValueError, litellm.BadRequestError)
 # Parameters with which a request brings its client's own credentials. LiteLLM's own list has moved between releases, so
 # this is a copy; a test compares the two.
 CLIENT_CREDENTIALS = ("api_key", "api_base", "base_url")
+REQUEST_IDS = ("litellm_logging_obj", "litellm_call_id", "litellm_trace_id")
 
 
 # If a client turns logging off, LiteLLM skips callbacks, except those with `_PROXY_` in the name of their class. The
@@ -116,6 +117,9 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
                 return healthy_deployments
             if candidates is not healthy_deployments:
                 cached = self.router.candidates.lookup(model, candidates)
+            if not _is_attempt(request) and self._litellm_router is not None:
+                position = self.router.preview(cached, candidates)
+                return candidates if position is None else [candidates[position]]
             began = time.perf_counter()
             result = await self.router.pick(model, candidates, messages, request, cached)
             span = span_of(request, parent_otel_span)
@@ -288,6 +292,19 @@ def _has_client_credentials(request: Mapping[str, Any] | None) -> bool:
             if name in request:
                 return True
     return False
+
+
+def _is_attempt(request: Mapping[str, Any]) -> bool:
+    """Return whether a request to the selected deployment follows, as far as is known.
+
+    LiteLLM also selects a deployment to count tokens. Every other request of a proxy has an id or a model group.
+    """
+    # Not `any`, as above.
+    for name in REQUEST_IDS:
+        if request.get(name):
+            return True
+    metadata = request.get("metadata")
+    return isinstance(metadata, Mapping) and "model_group" in metadata
 
 
 def _rejection(model: str, no_capacity: NoCapacity) -> Exception:

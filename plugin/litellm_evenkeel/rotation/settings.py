@@ -188,7 +188,8 @@ class RotationSettings(SettingsModel):
     """Time after which the weights of all candidates are measured again. Failures, and limits that providers state,
     change them at once."""
     queue_timeout: Duration = 5.0
-    """Maximum time that a request waits for an account with capacity. 0: it is rejected at once."""
+    """Maximum time that a request waits for an account with capacity. 0: it is rejected at once, unless an account
+    recovers within a quarter of a second."""
     reservation_ttl: PositiveDuration = 600.0
     """Time after which a reservation expires if the end of its request is not reported."""
     expected_output: Count = 500

@@ -1,4 +1,7 @@
-"""A database URL as Prisma and LiteLLM write it, translated for asyncpg."""
+"""A database URL as Prisma and LiteLLM write it, translated for asyncpg, and the plugin's own schema.
+
+The schema is not LiteLLM's, because LiteLLM's migrations may drop tables that they do not know.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,13 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 DEFAULT_PORT = 5432
+SCHEMA = "evenkeel"
+# Only one of the workers that start together creates tables. Concurrent statements that create can fail.
+LOCK = f"SELECT pg_advisory_xact_lock(hashtext('{SCHEMA}'))"
+# `CREATE SCHEMA IF NOT EXISTS` checks the permission first, and so fails for a user who may not create schemas even if
+# the schema exists. So its existence is checked with a query.
+HAS_SCHEMA = f"SELECT to_regnamespace('{SCHEMA}') IS NOT NULL"
+CREATE_SCHEMA = f"CREATE SCHEMA {SCHEMA}"
 FINGERPRINT_DIGITS = 8
 # The SSLRequest message. Every version of Postgres answers it with one byte, before any authentication.
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
@@ -66,3 +76,12 @@ def arguments(url: str) -> dict[str, Any]:
     # Set at connect time: poolers in front of a Postgres with several schemas are configured to let this one through.
     server_settings = {"search_path": '"' + schema.replace('"', '""') + '"'} if schema else {}
     return {"dsn": urlunsplit(address._replace(query=kept)), "server_settings": server_settings}
+
+
+async def create_tables(connection: Any, statements: str) -> None:
+    """Execute statements that create tables in the plugin's schema, which is created if it is missing."""
+    async with connection.transaction():
+        await connection.execute(LOCK)
+        if not await connection.fetchval(HAS_SCHEMA):
+            await connection.execute(CREATE_SCHEMA)
+        await connection.execute(statements)

@@ -34,6 +34,7 @@ RELOADABLE = (
     "rotation.affinity.slow_floor",
     "rotation.affinity.failure_threshold",
     "rotation.affinity.move_after",
+    "rotation.affinity.prefill_rate",
     "rotation.affinity.overload_factor",
     "rotation.affinity.overload_min_requests",
 )

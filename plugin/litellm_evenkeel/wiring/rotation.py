@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import random
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
 ACCOUNTS = f"{SECTION}.rotation.accounts"
+# For leases and pins, which both have a shorter limit of their own.
+CLOSE_SECONDS = 3.0
 
 
 def rotation() -> AccountRotation_PROXY_:
@@ -80,11 +83,25 @@ def rotation() -> AccountRotation_PROXY_:
     reloader = _reloader(everything, router)
     callback = AccountRotationWithHeader_PROXY_ if own.account_header else AccountRotation_PROXY_
 
+    working: list[asyncio.Future[Any]] = []
+
     async def start() -> None:
         if coordinator is not None:
             await coordinator.start(router.pool)
-        await asyncio.gather(controls.run(), *([] if reloader is None else [reloader.run()]))
+        working.append(asyncio.gather(controls.run(), *([] if reloader is None else [reloader.run()])))
+        await working[0]
 
+    async def close() -> None:
+        """Return what this worker has leased, and write its last pins."""
+        for work in working:
+            work.cancel()
+        closing = [router.affinity.close(), *([] if coordinator is None else [coordinator.stop()]), controls.close()]
+        # No error may keep LiteLLM from its own shutdown.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await asyncio.gather(*closing, return_exceptions=True)
+
+    proxy_process.on_shutdown(before=close)
     return callback(router, errors, start)
 
 

@@ -57,7 +57,9 @@ class Tally:
         for debt in ask.unleased:
             if debt.part >= oldest:
                 self._count(min(debt.part, current), debt.amount)
-        if ask.provider_report and (self.known is None or ask.provider_report.began >= self.known.since):
+        if ask.provider_report and ask.provider_report.left < 0:
+            self.known = None
+        elif ask.provider_report and (self.known is None or ask.provider_report.began >= self.known.since):
             self._believe(ask, ask.provider_report, now)
         used = sum(self.parts.values())
         left = min(ask.limit - used, self.known.left if self.known else math.inf)

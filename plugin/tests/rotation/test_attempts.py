@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from litellm_evenkeel.rotation import attempts as module
-from litellm_evenkeel.rotation.attempts import Attempt, AttemptTracker, ClientRequest
+from litellm_evenkeel.rotation.attempts import Attempt, AttemptTracker, ClientRequest, RetryState
 from litellm_evenkeel.rotation.model.request import PickRequest
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Rig:
         self.ends: list[tuple[str, Attempt]] = []
         self.answers: list[ResponseUsage] = []
         self.began: list[Mapping[str, str] | None] = []
+        self.metadata = {"attempted_retries": 0}
 
     def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
         self.ends.append(("answered", attempt))
@@ -54,17 +55,22 @@ class Rig:
     def on_lost(self, attempt: Attempt) -> None:
         self.ends.append(("vanished", attempt))
 
+    def on_unused(self, attempt: Attempt) -> None:
+        self.ends.append(("unused", attempt))
+
     def release(self, attempt: Attempt) -> None:
         self.ends.append(("gave up", attempt))
 
-    def begin(self, client_request: ClientRequest | None = None, prefer: str | None = None) -> RequestAttempts:
-        """Do what the steering does at a choice."""
+    def begin(
+        self, client_request: ClientRequest | None = None, prefer: str | None = None, *, is_retry: bool = True
+    ) -> RequestAttempts:
+        """Do what the router does at a pick. `is_retry` is whether LiteLLM counts another retry for it."""
         client_request = client_request or self.client_request
-        attempts = self.attempts.attempts_of(client_request)
-        self.attempts.end_last(attempts)
-        attempts.current = Attempt(
-            self.world.pick(self.candidates, PickRequest(preferred_account=prefer)), "g", client_request
-        )
+        self.metadata["attempted_retries"] += is_retry
+        attempts, state = self.attempts.attempts_of(client_request), RetryState.of({"metadata": self.metadata})
+        self.attempts.end_current(attempts, state)
+        pick = self.world.pick(self.candidates, PickRequest(preferred_account=prefer))
+        attempts.current = Attempt(pick, "g", client_request, retry_state=state)
         return attempts
 
     async def request(
@@ -122,6 +128,47 @@ async def test_who_is_cancelled_gives_it_back(rig: Rig) -> None:
     await asyncio.gather(task, return_exceptions=True)
     await asyncio.sleep(0)
     assert rig.told == ["vanished"]
+
+
+async def test_a_pick_that_no_request_follows_is_withdrawn(rig: Rig) -> None:
+    async def selecting() -> object:
+        for number in range(3):
+            attempts = rig.begin(is_retry=number == 0)
+            attempts.request.record_pick("a", "strategy")
+        assert attempts.excluded == frozenset()
+        assert attempts.request.picked.attempt == 1
+        return ANSWER
+
+    await run(selecting())
+    assert rig.told == ["unused", "unused", "answered"]
+
+
+async def test_a_task_that_only_looks_for_a_deployment_makes_no_attempt(rig: Rig) -> None:
+    await run(rig.request(result=True))
+    assert rig.told == ["unused"]
+    # A guardrail of its own sends a request, and returns a verdict.
+    await run(rig.request(result=True, client_request=ClientRequest("guardrail")))
+    assert rig.told == ["unused", "answered"]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"metadata": {"attempted_retries": 1}},
+        {"metadata": {"previous_models": ("a",)}},
+        {"metadata": {}, "fallback_depth": 1},
+        {},
+    ],
+)
+def test_a_retry_or_a_fallback_is_another_state(later: dict[str, object]) -> None:
+    metadata: dict[str, object] = {"attempted_retries": 0, "previous_models": ()}
+    state = RetryState.of({"metadata": metadata})
+    assert state is not None
+    assert state.is_unchanged(RetryState.of({"metadata": metadata}))
+    # LiteLLM copies the metadata for a fallback.
+    assert not state.is_unchanged(RetryState.of({"metadata": dict(metadata)}))
+    metadata.update(later.get("metadata") or {})  # type: ignore[call-overload]
+    assert not state.is_unchanged(RetryState.of({**later, "metadata": metadata} if later else {}))
 
 
 async def test_the_failure_hook_ends_it_once(rig: Rig) -> None:

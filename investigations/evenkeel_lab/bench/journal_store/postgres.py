@@ -13,8 +13,6 @@ from evenkeel_lab.stack.servers.postgres import Postgres, connect
 from litellm_evenkeel.journal.postgres import (
     COLUMN_TYPES,
     CREATE,
-    CREATE_SCHEMA,
-    SCHEMA,
     TABLE,
     TIME,
     UNNEST,
@@ -22,6 +20,7 @@ from litellm_evenkeel.journal.postgres import (
 )
 from litellm_evenkeel.journal.record import COLUMNS
 from litellm_evenkeel.journal.store import COLUMN_NAMES
+from litellm_evenkeel.support.postgres import CREATE_SCHEMA, SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

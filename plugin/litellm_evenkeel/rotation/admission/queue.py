@@ -231,8 +231,9 @@ class _CandidateQueue:
         return OfferResult.ACCEPTED
 
     def _note_blocked(self, request: PickRequest) -> None:
-        if not request.excluded and request.probes is Probes.ANY:
-            # A request with excluded candidates, or without probes, may be blocked where other requests are not.
+        has_account = request.preferred_account is not None or request.fallback_account is not None
+        if not (request.excluded or has_account) and request.probes is Probes.ANY:
+            # Another request may be blocked where others are not: with excluded candidates, an account, or no probes.
             self._blocked_tokens = min(self._blocked_tokens, request.usage.tokens)
         smallest = min(queued.request.usage.tokens for queued in self.requests.heads())
         if smallest < self._blocked_tokens and not self._is_smallest_available:

@@ -1,4 +1,4 @@
-"""Pins in Postgres, in a table of their own that is created if it is missing."""
+"""Pins in Postgres, in a table of the plugin's schema that is created if it is missing."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
-from litellm_evenkeel.support.postgres import arguments
+from litellm_evenkeel.support.postgres import SCHEMA, arguments, create_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 # Unlogged: pins are written often, and after a crash of the server the accounts' prompt caches are mostly lost anyway.
-CREATE = """
-CREATE UNLOGGED TABLE IF NOT EXISTS evenkeel_pins (
+TABLE = f"{SCHEMA}.pins"
+CREATE = f"""
+CREATE UNLOGGED TABLE IF NOT EXISTS {TABLE} (
     key text PRIMARY KEY, account text NOT NULL, expires_at timestamptz NOT NULL
 );
-CREATE INDEX IF NOT EXISTS evenkeel_pins_account ON evenkeel_pins (account);
-CREATE INDEX IF NOT EXISTS evenkeel_pins_expires_at ON evenkeel_pins (expires_at);
+CREATE INDEX IF NOT EXISTS pins_account ON {TABLE} (account);
+CREATE INDEX IF NOT EXISTS pins_expires_at ON {TABLE} (expires_at);
 """
-TABLE_EXISTS = "SELECT to_regclass('evenkeel_pins') IS NOT NULL"
-# Several workers may start at the same time; the lock lets only one of them create the table.
-LOCK = "SELECT pg_advisory_xact_lock(hashtext('evenkeel_pins'))"
-GET = "SELECT account FROM evenkeel_pins WHERE key = $1 AND expires_at > now()"
-PUT = """
-INSERT INTO evenkeel_pins AS held VALUES ($1, $2, now() + make_interval(secs => $3))
+TABLE_EXISTS = f"SELECT to_regclass('{TABLE}') IS NOT NULL"
+GET = f"SELECT account FROM {TABLE} WHERE key = $1 AND expires_at > now()"
+PUT = f"""
+INSERT INTO {TABLE} AS held VALUES ($1, $2, now() + make_interval(secs => $3))
 ON CONFLICT (key) DO UPDATE SET account = excluded.account, expires_at = excluded.expires_at
 WHERE NOT $4 OR held.account = excluded.account OR held.expires_at <= now()
 RETURNING account
 """
-DROP = "DELETE FROM evenkeel_pins WHERE account = $1"
-PRUNE = """
-DELETE FROM evenkeel_pins WHERE key IN (
-    SELECT key FROM evenkeel_pins WHERE expires_at <= now() LIMIT 5000 FOR UPDATE SKIP LOCKED
+DROP = f"DELETE FROM {TABLE} WHERE account = $1"
+PRUNE = f"""
+DELETE FROM {TABLE} WHERE key IN (
+    SELECT key FROM {TABLE} WHERE expires_at <= now() LIMIT 5000 FOR UPDATE SKIP LOCKED
 )
 """
 PRUNE_INTERVAL_SECONDS = 60.0
@@ -96,11 +95,10 @@ class PostgresSessionStore:
                 statement_cache_size=0,
             )
             try:
-                async with pool.acquire() as connection, connection.transaction():
+                async with pool.acquire() as connection:
                     # Checked first, as a user without the right to create tables may use an existing one.
                     if not await connection.fetchval(TABLE_EXISTS):
-                        await connection.execute(LOCK)
-                        await connection.execute(CREATE)
+                        await create_tables(connection, CREATE)
             except BaseException:
                 pool.terminate()
                 raise

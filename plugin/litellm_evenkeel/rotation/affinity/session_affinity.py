@@ -116,6 +116,11 @@ class SessionAffinity:
         if self._replicator is not None:
             self._replicator.forget_account(account)
 
+    async def close(self) -> None:
+        """Write the pins that wait to be written, and close the connections."""
+        if self._replicator is not None:
+            await self._replicator.close()
+
     async def _fetch_remote(self, key: SessionKey, replicator: SessionReplicator) -> str | None:
         account = await replicator.fetch(key.text)
         if account is not None:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.controls.control_table import ControlKey
 
 TIMEOUT_SECONDS = 2.0
-MAX_STORED_BYTES = 4096
+# Larger than any control: the texts of one have at most 1,224 characters, which JSON may write in 12 bytes each.
+MAX_STORED_BYTES = 16_384
 # The field of the store's epoch: after a loss of its content, the store gets another one.
 EPOCH_FIELD = "epoch"
 # Longer than clocks differ: a worker whose clock is ahead removes no control that is in force for others.

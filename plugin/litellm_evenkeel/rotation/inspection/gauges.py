@@ -71,8 +71,11 @@ class Gauges:
         if collapsed:
             # There may be thousands of collapsed accounts, so only cheap values are read.
             yield Sample(metric_definitions.IN_FLIGHT, (OTHER,), sum(scope.in_flight for scope in collapsed))
-            cooldowns = [scope.cooldown.until - now for scope in collapsed if scope.cooldown.kind is not None]
-            yield Sample(metric_definitions.COOLDOWN_SECONDS, (OTHER, "", "any"), max(cooldowns, default=0.0))
+            cooldowns = [scope.cooldown for scope in collapsed if scope.cooldown.kind is not None]
+            ends = [cooldown.until - now for cooldown in cooldowns if cooldown.kind is not FailureKind.PERMANENT]
+            yield Sample(metric_definitions.COOLDOWN_SECONDS, (OTHER, "", "any"), max(ends, default=0.0))
+            if len(ends) < len(cooldowns):
+                yield Sample(metric_definitions.COOLDOWN_SECONDS, (OTHER, "", FailureKind.PERMANENT.value), math.inf)
 
     def _session_samples(self) -> Iterator[Sample]:
         counts = self._inspector.session_counts()

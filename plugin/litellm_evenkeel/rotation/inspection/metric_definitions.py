@@ -19,7 +19,7 @@ PICKS = MetricDefinition(
 PICK_SECONDS = MetricDefinition(
     MetricType.HISTOGRAM,
     "rotation_pick_seconds",
-    "Time to pick an account, including all waits.",
+    "Time to pick an account, including all waits; without rejected requests.",
     buckets=(*_SHORT_BUCKETS, 1.0, 5.0, 30.0),
 )
 REJECTIONS = MetricDefinition(

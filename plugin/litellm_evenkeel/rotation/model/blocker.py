@@ -86,7 +86,9 @@ class Blocker:
 
 
 def more_certain(first: Blocker | None, second: Blocker | None) -> Blocker | None:
-    """Return the more certain of two blockers; the first if they are equally certain."""
-    if first is None or (second is not None and RANKS[second.certainty] > RANKS[first.certainty]):
-        return second
-    return first
+    """Return the more certain of two blockers; the one that ends later if they are equally certain."""
+    if first is None or second is None:
+        return first or second
+    ranks = RANKS[first.certainty], RANKS[second.certainty]
+    is_second = second.until > first.until if ranks[0] == ranks[1] else ranks[1] > ranks[0]
+    return second if is_second else first

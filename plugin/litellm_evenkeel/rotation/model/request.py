@@ -18,6 +18,7 @@ TYPICAL_USAGE = Usage(1.0, 1000.0)
 """Usage of one request of typical size, with which deployments are compared."""
 SINGLE_REQUEST = Usage()
 """Usage of one request of unknown size."""
+NO_USAGE = Usage(0.0, 0.0, 0.0)
 
 
 class Probes(IntEnum):

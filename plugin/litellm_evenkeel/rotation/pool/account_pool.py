@@ -7,22 +7,22 @@ longer than a pick, so the `refresh` parameter may do it later. Without one, sna
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.providers.classifier import Failure, clamp_retry_after
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.rotation.model.blocker import BlockReason
-from litellm_evenkeel.rotation.model.request import PickRequest
+from litellm_evenkeel.rotation.model.request import NO_USAGE, PickRequest
 from litellm_evenkeel.rotation.pool.candidate_set_index import CandidateSetIndex
+from litellm_evenkeel.rotation.pool.reservation_ledger import ReservationLedger
 from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick, PickReason
 from litellm_evenkeel.rotation.selection.selector import select
 from litellm_evenkeel.rotation.selection.strategies import STRATEGIES
 from litellm_evenkeel.rotation.state.account_scope import AccountScope
 from litellm_evenkeel.rotation.state.cooldown import Cooldown, CooldownUpdate
-from litellm_evenkeel.rotation.state.deployment_state import DeploymentState, Reservation
+from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 from litellm_evenkeel.rotation.state.quota_window import QuotaWindow
 from litellm_evenkeel.rotation.state.registry import ScopeRegistry
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.selection.selector import Selection
     from litellm_evenkeel.rotation.settings import RotationSettings, StrategyName
     from litellm_evenkeel.rotation.state.account_scope import MakeWindow, ScopeKey, ShareSlots
+    from litellm_evenkeel.rotation.state.deployment_state import Reservation
 
 
 class AccountPool:
@@ -67,8 +68,7 @@ class AccountPool:
         self.deployments: dict[tuple[str, str], DeploymentState] = {}
         self.candidate_sets = CandidateSetIndex()
         self._sets_of = self.candidate_sets.by_deployment
-        # The oldest is first. An `OrderedDict` finds it at once; a `dict` would search past all removed entries.
-        self._reservations: OrderedDict[Reservation, None] = OrderedDict()
+        self._reservations = ReservationLedger(clock, self.capacity_freed)
 
     def deployment(self, spec: DeploymentSpec) -> DeploymentState:
         """Return the state of a deployment. A changed spec gets a new state, but the usage of its account is kept."""
@@ -143,6 +143,21 @@ class AccountPool:
             return None
         return self._take(candidates, position, request, now, selection.result.reason)
 
+    def preview(self, candidates: CandidateSet, matches: Callable[[int, DeploymentState], bool]) -> int | None:
+        """Return the position of the candidate that a request would get now; `None` if it would get none.
+
+        Nothing is reserved.
+        """
+        if candidates.is_retired:
+            return None
+        now = self.now()
+        self.expire_reservations(now)
+        self.ensure_fresh(candidates, now)
+        result = select(candidates, PickRequest(), now, self._random).result
+        if isinstance(result, NoCapacity) or not matches(result.position, candidates.deployments[result.position]):
+            return None
+        return result.position
+
     def cached_no_capacity(self, candidates: CandidateSet, request: PickRequest) -> NoCapacity | None:
         """Return the blocker of a saturated candidate set, or `None` if the candidates must be looked at."""
         saturation, now = candidates.saturation, self.now()
@@ -176,7 +191,7 @@ class AccountPool:
         is_success: bool = True,
     ) -> None:
         """Record the end of an attempt: its actual usage replaces the reserved one, even if the reservation expired."""
-        if not self._close(reservation, used) and not self._amend(reservation, used):
+        if not self._reservations.close_or_amend(reservation, used):
             return
         now = self.now()
         deployment = reservation.deployment
@@ -184,7 +199,8 @@ class AccountPool:
             deployment.latency.observe(now, latency)
         if not reservation.has_readings:
             self._apply_readings(reservation, readings, now)
-        if is_success:
+        # A stream has succeeded when it began.
+        if is_success and reservation.stream_started_at is None:
             self._on_success(reservation, now)
         self._mark_if_changed(deployment, now)
 
@@ -200,12 +216,15 @@ class AccountPool:
     def release(self, reservation: Reservation) -> None:
         """Record the end of an attempt without a known result: it counts as a request without tokens."""
         reservation.counted_after_expiry = None
-        if not self._close(reservation, reservation.usage_without_result()):
-            return
-        now = self.now()
-        for scope in (reservation.deployment.account, reservation.deployment.model):
-            if scope.cooldown.on_no_result(now, reservation.started_at):
-                self._cooldown_changed(scope)
+        if self._reservations.close(reservation, reservation.usage_without_result()):
+            self._on_no_result(reservation)
+
+    def cancel(self, reservation: Reservation) -> None:
+        """Record that nothing was sent to the account after all: nothing counts."""
+        was_open = reservation.is_open
+        self._reservations.close_or_amend(reservation, NO_USAGE)
+        if was_open:
+            self._on_no_result(reservation)
 
     def fail(self, reservation: Reservation, failure: Failure, readings: tuple[LimitReading, ...] = ()) -> Failure:
         """Record a failed attempt. Return the failure as it was applied, which may be weaker than the given one."""
@@ -243,6 +262,9 @@ class AccountPool:
         """End the cooldowns of an account and its models for an operator. Return whether the account is known."""
         if not self._release(account):
             return False
+        for scope in self._registry.scopes_of_account(account):
+            for window in scope.provider_limits.operator_windows:
+                window.forget_shared_reading(self.now())
         self._broadcast(CooldownUpdate(account, None, None, "", self.now(), is_provider_stated=True))
         return True
 
@@ -274,15 +296,14 @@ class AccountPool:
         self.settings = settings
         for scope in self.scopes.values():
             scope.cooldown.use(settings.cooldown)
+        # They expire in their order, so none may expire later than those that begin from now on.
+        self._reservations.expire_before(self.now() + settings.reservation_ttl)
         self._renew([candidates for sets in self._sets_of.values() for candidates, _ in sets])
 
     def expire_reservations(self, now: float) -> int:
         """Release the reservations that have expired, and return their number."""
         count = 0
-        while self._reservations:
-            reservation = next(iter(self._reservations))
-            if reservation.expires_at > now:
-                break
+        while (reservation := self._reservations.first_expired(now)) is not None:
             self.release(reservation)
             reservation.counted_after_expiry = reservation.usage_without_result()
             count += 1
@@ -321,40 +342,10 @@ class AccountPool:
         self, candidates: CandidateSet, position: int, request: PickRequest, now: float, reason: PickReason
     ) -> Pick:
         deployment = candidates.deployments[position]
-        account, model = deployment.account, deployment.model
-        account.reserve(request.usage, now)
-        model.reserve(request.usage, now)
         expires_at = now + self.settings.reservation_ttl
-        reservation = Reservation(deployment, request.usage, now, expires_at, request.client, request.is_stream)
-        self._reservations[reservation] = deployment.reservations[reservation] = None
+        reservation = self._reservations.open(deployment, request, now, expires_at)
         candidates.strategy.on_pick(position)
         return Pick(deployment, position, reservation, reason)
-
-    def _close(self, reservation: Reservation, used: Usage) -> bool:
-        """End a reservation with the usage that counts from now on. Return whether it was still open."""
-        if not reservation.is_open:
-            return False
-        reservation.is_open = False
-        self._reservations.pop(reservation, None)
-        deployment = reservation.deployment
-        deployment.reservations.pop(reservation, None)
-        now = self.now()
-        for scope in (deployment.account, deployment.model):
-            freed_count = scope.freed_count
-            scope.settle(reservation.usage, used, reservation.started_at, now)
-            if scope.freed_count != freed_count:
-                self.capacity_freed(scope)
-        return True
-
-    def _amend(self, reservation: Reservation, used: Usage) -> bool:
-        """Replace the usage that was counted for an expired reservation. Return whether it had expired."""
-        counted, reservation.counted_after_expiry = reservation.counted_after_expiry, None
-        if counted is None:
-            return False
-        now = self.now()
-        for scope in (reservation.deployment.account, reservation.deployment.model):
-            scope.amend(counted, used, reservation.started_at, now)
-        return True
 
     def _apply_readings(self, reservation: Reservation, readings: tuple[LimitReading, ...], now: float) -> None:
         if readings:
@@ -362,6 +353,12 @@ class AccountPool:
             deployment.apply_readings(readings, began, now, lambda scope: self._registry.usage_since(scope, began))
             self.capacity_freed(deployment.account)
             self.capacity_freed(deployment.model)
+
+    def _on_no_result(self, reservation: Reservation) -> None:
+        now = self.now()
+        for scope in (reservation.deployment.account, reservation.deployment.model):
+            if scope.cooldown.on_no_result(now, reservation.started_at):
+                self._cooldown_changed(scope)
 
     def _on_success(self, reservation: Reservation, now: float) -> None:
         reservation.deployment.account.forbidden_streak.clear()

@@ -24,6 +24,12 @@ MAX_REASON_CHARACTERS = 200
 MAX_CREDENTIAL_CHARACTERS = 64
 # No cooldown is longer, except a quarantine.
 MAX_COOLDOWN_SECONDS = 9 * 86_400.0
+# The quarantine of a single model is kept for this long: clients may invent ever new names of models.
+MODEL_QUARANTINE_SECONDS = 86_400.0
+# Cooldowns that have ended are deleted this often.
+PRUNE_SECONDS = 60.0
+# Workers that start read all cooldowns. After this many, other tasks run.
+MESSAGES_PER_SLICE = 200
 
 # The longer cooldown wins, as in each worker. Releasing an account also releases all its models.
 PUBLISH_SCRIPT = """
@@ -31,6 +37,19 @@ local function until_of(text)
   local is_valid, message = pcall(cjson.decode, text)
   if not is_valid or type(message) ~= 'table' then return -1 end
   return type(message['until']) == 'number' and message['until'] or math.huge
+end
+local function kept_until(text)
+  local is_valid, message = pcall(cjson.decode, text)
+  if not is_valid or type(message) ~= 'table' then return 0 end
+  local kept = type(message['kept_until']) == 'number' and message['kept_until'] or message['until']
+  return type(kept) == 'number' and kept or math.huge
+end
+if redis.call('SET', KEYS[2], '1', 'NX', 'PX', ARGV[4]) then
+  local now = tonumber(redis.call('TIME')[1])
+  local all = redis.call('HGETALL', KEYS[1])
+  for i = 1, #all, 2 do
+    if kept_until(all[i + 1]) <= now then redis.call('HDEL', KEYS[1], all[i]) end
+  end
 end
 for _, update in ipairs(cjson.decode(ARGV[2])) do
   local field, text, ends, account = update[1], update[2], update[3], update[4]
@@ -65,13 +84,16 @@ class CooldownMessage:
     """The scope, as the name of a field of the Redis hash."""
     text: str
     until: float
-    """When the cooldown ends, or `RELEASED`, or `FOREVER`."""
+    """Until when it is kept, or `RELEASED`, or `FOREVER`."""
     account: str
     """The account whose models are released too; empty if the update concerns one model only."""
 
 
-def encode(update: CooldownUpdate, worker: str) -> CooldownMessage:
+def encode(update: CooldownUpdate, worker: str, now: float) -> CooldownMessage:
     """Encode `update` as a message from `worker`."""
+    has_end = math.isfinite(update.until)
+    kept_until = update.until if has_end else now + MODEL_QUARANTINE_SECONDS
+    is_kept_forever = not has_end and update.model is None
     text = json.dumps(
         {
             "v": VERSION,
@@ -80,12 +102,13 @@ def encode(update: CooldownUpdate, worker: str) -> CooldownMessage:
             "model": update.model,
             "kind": update.kind,
             "reason": update.reason[:MAX_REASON_CHARACTERS],
-            "until": update.until if math.isfinite(update.until) else None,
+            "until": update.until if has_end else None,
+            "kept_until": None if is_kept_forever else kept_until,
             "provider_stated": update.is_provider_stated,
             "credential": update.credential,
         }
     )
-    until = RELEASED if update.kind is None else update.until if math.isfinite(update.until) else FOREVER
+    until = RELEASED if update.kind is None else FOREVER if is_kept_forever else kept_until
     return CooldownMessage(
         json.dumps([update.account, update.model]), text, until, update.account if update.model is None else ""
     )
@@ -144,7 +167,7 @@ class CooldownChannel(Protocol):
         """Send messages to all workers, and keep them for workers that start later."""
 
     async def history(self) -> list[bytes | str]:
-        """Return the messages whose cooldowns have not ended."""
+        """Return all messages that are kept, also those of cooldowns that have ended."""
 
     def listen(self) -> AsyncIterator[bytes | None]:
         """Yield messages as they arrive. After the first `None`, the subscription is active and misses nothing."""
@@ -159,10 +182,13 @@ class CooldownBus:
         """Updates that wait to be published, by scope."""
         self.published = self.received = self.damaged = 0
         self.is_listening = False
+        self._released: set[str] = set()
+        """Accounts that this worker has released since it began to read the history."""
 
     def enqueue(self, update: CooldownUpdate) -> None:
         """Queue an update. It replaces an older one of the same scope."""
         if update.kind is None and update.model is None:
+            self._released.add(update.account)
             for key in [key for key in self.queued if key[0] == update.account]:
                 del self.queued[key]
         key = update.account, update.model
@@ -174,7 +200,8 @@ class CooldownBus:
     async def publish(self) -> None:
         """Publish queued updates, up to `UPDATES_PER_PUBLISH` of them."""
         batch = dict(list(self.queued.items())[:UPDATES_PER_PUBLISH])
-        await self._channel.publish([encode(update, self._worker) for update in batch.values()])
+        now = self._clock()
+        await self._channel.publish([encode(update, self._worker, now) for update in batch.values()])
         self.published += len(batch)
         for key, update in batch.items():
             # A newer update may have been queued in the meantime.
@@ -191,8 +218,11 @@ class CooldownBus:
                         self._receive(text, pool)
                         continue
                     # Read after the subscription is active: a message in between is applied twice rather than never.
-                    for kept in await self._channel.history():
+                    self._released.clear()
+                    for number, kept in enumerate(await self._channel.history(), 1):
                         self._receive(kept, pool, is_history=True)
+                        if number % MESSAGES_PER_SLICE == 0:
+                            await asyncio.sleep(0)
                     self.is_listening, pause = True, MIN_RETRY_SECONDS
             except Exception:  # noqa: BLE001 - any error of a driver or server is retried; the exchange counts outages
                 self.is_listening = False
@@ -206,8 +236,7 @@ class CooldownBus:
             return
         worker, update = decoded
         if is_history:
-            released = self.queued.get((update.account, None))
-            if (released and released.kind is None) or update.until <= self._clock():
+            if update.account in self._released or update.until <= self._clock():
                 return
         elif worker == self._worker:
             return

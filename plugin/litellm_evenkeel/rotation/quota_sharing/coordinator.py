@@ -94,7 +94,7 @@ class QuotaCoordinator:
     def share_slots(self, scope: AccountScope) -> None:
         """Lease the in-flight slots of `scope`, whose concurrency is limited."""
         leases = self._leases_of(scope.scope_key)
-        if leases.slots is None or leases.slots.scope is not scope:
+        if leases.slots is None or leases.slots.scope is not scope or scope.leased_slots is None:
             leases.slots = LeasedConcurrency(scope, self)
 
         def on_exhausted() -> None:
@@ -192,6 +192,8 @@ class QuotaCoordinator:
             self._cooldown_bus.publish(), self._settings.timeout
         ):
             return
+        if self._cooldown_bus.queued:
+            self._wake.set()
         for requests in self._build_requests(self._clock()):
             if not await self._call_store(self._exchange(requests), self._settings.timeout):
                 return
@@ -302,6 +304,8 @@ class QuotaCoordinator:
             self.is_connected, self._retry_pause = False, MIN_RETRY_SECONDS
             self._outages += 1
             self.mode = SharingMode(is_local=True, workers=self.workers, epoch=self.mode.epoch)
+            # The next answer changes the mode, also if the store is in the same grace period then.
+            self._grants_at = math.nan
             self._use_local_slots()
             self._notify_all_capacity()
         if self._throttle.allows(self._clock()):

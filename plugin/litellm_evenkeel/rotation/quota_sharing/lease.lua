@@ -59,7 +59,10 @@ local function window(key, parts, known, request, closed, alive)
       if known then known.left = known.left - item[2] end
     end
   end
-  if reading ~= cjson.null and (not known or reading[2] >= known.since) then
+  if reading ~= cjson.null and reading[1] < 0 then
+    -- An operator knows better than the provider's last statement.
+    known = nil
+  elseif reading ~= cjson.null and (not known or reading[2] >= known.since) then
     local since, later = math.floor(reading[2] / width) - 1, 0
     for part, amount in pairs(parts) do if part >= since then later = later + amount end end
     local left = math.max(math.min(reading[1], limit) - later, 0)

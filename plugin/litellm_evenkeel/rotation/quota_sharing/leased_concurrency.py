@@ -46,6 +46,8 @@ class LeasedConcurrency:
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to request, to report or to return."""
+        if self.scope.concurrent is None:
+            return True
         return not (self._granted or self.scope.leased_slots or self.scope.in_flight or self._has_shortage)
 
     def on_exhausted(self) -> None:
@@ -59,7 +61,8 @@ class LeasedConcurrency:
 
     def close(self) -> None:
         """Begin no further requests; those in flight keep their slots."""
-        self.scope.leased_slots = min(self.scope.leased_slots or 0, self.scope.in_flight)
+        if self.scope.concurrent is not None:
+            self.scope.leased_slots = min(self.scope.leased_slots or 0, self.scope.in_flight)
 
     def build_request(self, now: float, *, confirms: bool) -> SlotsRequest | None:
         """Return the request for the store, or `None` if there is none. `confirms`: this exchange is a heartbeat."""
@@ -91,6 +94,8 @@ class LeasedConcurrency:
     def apply_grant(self, grant: SlotsGrant, now: float) -> bool:
         """Apply the store's answer. Return whether a request that was blocked here may try again."""
         scope = self.scope
+        if scope.concurrent is None:
+            return False
         if grant.granted and not self._granted:
             self._held_since = now
         self._is_contended, self._granted = grant.is_contended, grant.granted

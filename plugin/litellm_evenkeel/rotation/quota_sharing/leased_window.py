@@ -47,6 +47,8 @@ MAX_RATE_LIMIT_SECONDS = 3600.0
 # Between local mode and the first leases, all workers together may use this share of a rate limit, which the store
 # counts late. So no request of a large limit has to wait.
 QUIET_SHARE = 0.005
+# The amount in a report that makes the store forget what the provider stated; it is sent for as long as this.
+FORGET, FORGET_SECONDS = -1.0, 60.0
 # In local mode, a worker moves from its recent usage to an equal share of the limit within this many window lengths.
 DRIFT_WINDOWS = 4.0
 
@@ -124,7 +126,8 @@ class LeasedWindow(QuotaWindow):
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to request, to report or to return."""
-        return not (self._leases.unspent or self._leases.returned or self._unleased or self._needed)
+        has_reports = self._unleased or (self._provider_report and self._provider_report[0] == FORGET)
+        return not (self._leases.unspent or self._leases.returned or has_reports or self._needed)
 
     def available(self, now: float) -> float:
         """Return the amount that this worker may use now."""
@@ -219,6 +222,30 @@ class LeasedWindow(QuotaWindow):
             self._refused_until = self._retry_at = -math.inf
             self._request_soon()
 
+    def forget_reading(self, now: float) -> None:
+        """Forget what the provider stated last. The usage that was counted here still counts."""
+        super().forget_reading(now)
+        self._provider_report = None
+        self._refused_until = self._retry_at = -math.inf
+
+    def forget_shared_reading(self, now: float) -> None:
+        """Make the store forget what the provider stated."""
+        self._provider_report = FORGET, now, now + FORGET_SECONDS
+        self._request_soon()
+
+    def inherit_usage(self, former: QuotaWindow) -> None:
+        """Take over the usage of the window that this one replaces, and what the store may not know of it yet."""
+        super().inherit_usage(former)
+        if isinstance(former, LeasedWindow):
+            self._leases, self._unleased, self._unleased_total = former.hand_over()
+            self._request_soon()
+
+    def hand_over(self) -> tuple[HeldLeases, dict[int, float], float]:
+        """Return the leases, which are to be returned, and the usage without a lease, by parts and in total."""
+        self.return_all()
+        self.on_timeout()
+        return self._leases, self._unleased, self._unleased_total
+
     def wait_for(self, now: float, amount: float) -> float:
         """Return the seconds until `amount` may be used here, or `inf` if it exceeds the limit."""
         if amount > self.limit.amount:
@@ -272,7 +299,8 @@ class LeasedWindow(QuotaWindow):
         needed, prefetch = (0.0, 0.0) if self._mode.is_local else self._demand(now, is_pulled=is_pulled)
         clock_offset, returned = self._context.clock_offset, self._leases.returned
         sends_returns = returned and (confirms or returned > PROMPT_RETURN_SHARE * self.limit.amount)
-        if clock_offset is None or not (needed or prefetch or sends_returns or self._unleased):
+        forgets = self._provider_report is not None and self._provider_report[0] == FORGET
+        if clock_offset is None or not (needed or prefetch or sends_returns or self._unleased or forgets):
             return None
         self._sent, self._unleased = self._unleased, {}
         report = self._provider_report and ProviderReport(

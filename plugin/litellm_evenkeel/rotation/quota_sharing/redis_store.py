@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import MAX_COOLDOWN_SECONDS, PUBLISH_SCRIPT
+from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import MAX_COOLDOWN_SECONDS, PRUNE_SECONDS, PUBLISH_SCRIPT
 from litellm_evenkeel.rotation.quota_sharing.protocol import LeaseResponse, ScopeGrant, SlotsGrant, WindowGrant
 from litellm_evenkeel.support.redis_connection import RedisConnection
 
@@ -43,12 +44,16 @@ class RedisLeaseStore:
     async def publish(self, messages: Sequence[CooldownMessage]) -> None:
         """Send messages to all workers, and keep them for workers that start later."""
         updates = json.dumps([[message.field, message.text, message.until, message.account] for message in messages])
-        keys, milliseconds = [f"{self._tag}:cooldowns"], int(MAX_COOLDOWN_SECONDS * 1000)
-        await self._publish(keys=keys, args=[f"{self._tag}:cooldown-updates", updates, milliseconds])
+        keys = [f"{self._tag}:cooldowns", f"{self._tag}:cooldowns-pruned"]
+        longest, pause = int(MAX_COOLDOWN_SECONDS * 1000), int(PRUNE_SECONDS * 1000)
+        await self._publish(keys=keys, args=[f"{self._tag}:cooldown-updates", updates, longest, pause])
 
     async def history(self) -> list[bytes | str]:
-        """Return the messages whose cooldowns have not ended."""
+        """Return all messages that are kept, also those of cooldowns that have ended."""
         async with asyncio.timeout(LISTEN_TIMEOUT_SECONDS):
+            # Without messages, it only deletes those that need not be kept any more. A replica refuses that.
+            with contextlib.suppress(Exception):
+                await self.publish([])
             return list((await self._subscriber.client.hgetall(f"{self._tag}:cooldowns")).values())
 
     async def listen(self) -> AsyncIterator[bytes | None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.providers.failure import FailureKind
-from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason, Certainty
+from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason, Certainty, more_certain
 from litellm_evenkeel.rotation.model.limits import Limits, RateLimit
 from litellm_evenkeel.rotation.state.cooldown import Cooldown, CooldownUpdate, HealthState
 from litellm_evenkeel.rotation.state.credentials import CredentialTracker, ForbiddenStreak
@@ -130,13 +130,25 @@ class AccountScope:
 
     def limit_blocker(self, usage: Usage, now: float, *, ignore_leases: bool = False) -> Blocker | None:
         """Return the limit that blocks a request, whatever the cooldown, or `None`."""
-        if self.concurrent is not None:
-            if self.in_flight >= self.concurrent:
-                return Blocker(BlockReason.CONCURRENCY, now + SLOT_FREED_SECONDS, "concurrent", needed=1, available=0)
-            if self.leased_slots is not None and self.in_flight >= self.leased_slots and not ignore_leases:
-                return Blocker(
-                    BlockReason.CONCURRENCY, now + SLOT_RETURNED_SECONDS, "concurrent", needed=1, available=0
-                )
+        slots = self._slots_blocker(now, ignore_leases=ignore_leases)
+        if slots is None:
+            return self._quota_blocker(usage, now, ignore_leases=ignore_leases)
+        # A used-up quota may block for hours after the next request has ended.
+        return more_certain(slots, self._quota_blocker(usage, now, ignore_leases=ignore_leases))
+
+    def _slots_blocker(self, now: float, *, ignore_leases: bool) -> Blocker | None:
+        if self.concurrent is None:
+            return None
+        seconds = None
+        if self.in_flight >= self.concurrent:
+            seconds = SLOT_FREED_SECONDS
+        elif self.leased_slots is not None and self.in_flight >= self.leased_slots and not ignore_leases:
+            seconds = SLOT_RETURNED_SECONDS
+        if seconds is None:
+            return None
+        return Blocker(BlockReason.CONCURRENCY, now + seconds, "concurrent", needed=1, available=0)
+
+    def _quota_blocker(self, usage: Usage, now: float, *, ignore_leases: bool) -> Blocker | None:
         local_share_blocker = None
         for window in self.windows:
             if ignore_leases:
@@ -214,6 +226,8 @@ class AccountScope:
         """End the cooldown for an operator. The limit readings are dropped: they may no longer be true."""
         self.cooldown.reset(now)
         self.forbidden_streak.clear()
+        for window in self.provider_limits.operator_windows:
+            window.forget_reading(now)
         self.provider_limits = ProviderLimits(self.provider_limits.operator_windows)
         self.windows = self.provider_limits.windows
         self.freed_count += 1
@@ -267,6 +281,8 @@ class AccountScope:
         self.concurrent = limits.concurrent
         if self.concurrent is not None:
             self._share_slots(self)
+        else:
+            self.leased_slots, self.on_slots_exhausted = None, lambda: None
         former = self.provider_limits.operator_windows
         if limits.windows != tuple(window.limit for window in former):
             replaceable = {(window.limit.unit, window.limit.seconds): window for window in former}

@@ -71,7 +71,8 @@ class FairShare:
         state = self._clients.get(client)
         if state is None:
             if len(self._clients) >= MAX_CLIENTS:
-                self._forget_inactive(now)
+                # The one that is known for the longest time.
+                del self._clients[next(iter(self._clients))]
             state = self._clients[client] = _Client(now)
         state.requests.add(now)
         return state.delay(self._rate, now) if self.is_scarce else 0.0

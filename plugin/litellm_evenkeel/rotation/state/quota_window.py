@@ -107,6 +107,15 @@ class QuotaWindow:
         self._next_release = min(self._next_release, self._provider_until)
         self._drop_oldest(self._used - (self.capacity - self._provider_left))
 
+    def forget_reading(self, now: float) -> None:
+        """Forget what the provider stated last. The usage that was counted here still counts."""
+        self._expire_parts(now)
+        self._provider_left, self._provider_since, self._provider_until = math.inf, -math.inf, -math.inf
+        self._update_next_release()
+
+    def forget_shared_reading(self, now: float) -> None:
+        """Make the store of shared limits forget what the provider stated; does nothing where there is none."""
+
     def available(self, now: float) -> float:
         """Return the amount that may be used now."""
         if now >= self._next_release:

@@ -126,8 +126,11 @@ class ScopeRegistry:
             self._pending_updates = {
                 pending: stored for pending, stored in self._pending_updates.items() if stored.until > now
             }
-        if len(self._pending_updates) < MAX_PENDING_UPDATES or key in self._pending_updates:
-            self._pending_updates[key] = update
+        if len(self._pending_updates) >= MAX_PENDING_UPDATES and key not in self._pending_updates:
+            # Those of models first: clients may invent names of models, but not accounts.
+            oldest = next((key for key in self._pending_updates if key[1] is not None), None)
+            del self._pending_updates[oldest or next(iter(self._pending_updates))]
+        self._pending_updates[key] = update
 
     def take_update(self, key: ScopeKey) -> CooldownUpdate | None:
         """Remove and return the stored cooldown of a scope; `None` if there is none."""

@@ -142,6 +142,9 @@ def test_accounts_beyond_the_bound_are_one() -> None:
     assert on.value("in_flight", account="other") == 3
     assert on.value("limit_remaining_ratio", account="a0", model="", limit="requests/1m") is not None
     assert on.value("limit_remaining_ratio", account="a4", model="", limit="requests/1m") is None
+    on.pool.fail(on.attempt("a4").pick.reservation, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "rule"))
+    assert on.value("cooldown_seconds", account="other", model="", reason="permanent") == math.inf
+    assert on.value("cooldown_seconds", account="other", model="", reason="any") == 0
 
 
 def test_a_label_is_kept_for_good() -> None:

@@ -10,11 +10,12 @@ from hypothesis import given, strategies as st
 from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.providers.limit_headers import LimitReading
+from litellm_evenkeel.rotation.model.blocker import BlockReason
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.model.limits import Limits, RateLimit, Unit
 from litellm_evenkeel.rotation.model.request import PickRequest, Usage
 from litellm_evenkeel.rotation.pool.account_pool import AccountPool
-from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick
+from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick, PickReason
 from litellm_evenkeel.rotation.settings import RotationSettings
 from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate, HealthState
 
@@ -276,6 +277,66 @@ def test_an_operator_knows_better_than_what_its_provider_told(world: World) -> N
     assert isinstance(world.pool.pick(candidates, PickRequest()), Pick)
     # Its own limits count as they did.
     assert candidates.deployments[0].account.windows[0].available(world.now) == 3
+
+
+def test_a_release_also_forgets_what_the_provider_stated_of_an_operators_limit(world: World) -> None:
+    candidates = world.group(world.seat("a", {"daily": 200}))
+    (window,) = candidates.deployments[0].account.windows
+    reading = LimitReading("requests", 86_400.0, limit=200, remaining=0, used_share=None, resets_in=25_200.0)
+    world.pool.settle(world.pick(candidates).reservation, Usage(1, 0), readings=(reading,))
+    assert candidates.deployments[0].account.windows == (window,)
+    assert isinstance(world.pool.pick(candidates, PickRequest()), NoCapacity)
+    world.pool.release_account("a")
+    assert isinstance(world.pool.pick(candidates, PickRequest()), Pick)
+    assert window.available(world.now) == 198
+
+
+def test_a_pick_that_nothing_followed_counts_for_nothing(world: World) -> None:
+    candidates = world.group(world.seat("a", {"rpm": 5, "concurrent": 1}))
+    for _ in range(9):
+        world.pool.cancel(world.pick(candidates).reservation)
+    assert candidates.deployments[0].account.windows[0].available(world.now) == 5
+    world.hold(candidates, "a")
+    world.now += 20
+    # A probe that was not sent leaves its place to the next request.
+    world.pool.cancel(world.pick(candidates).reservation)
+    assert world.pick(candidates).reason is PickReason.PROBE
+
+
+def test_a_preview_reserves_nothing(world: World) -> None:
+    candidates = world.group(world.seat("a", {"rpm": 1}), world.seat("b", {"rpm": 1}))
+    world.pick(candidates, PickRequest(preferred_account="a"))
+    for _ in range(5):
+        assert world.pool.preview(candidates, lambda *_: True) == 1
+    assert world.pool.preview(candidates, lambda *_: False) is None
+    world.pick(candidates)
+    assert world.pool.preview(candidates, lambda *_: True) is None
+
+
+def test_a_used_up_quota_counts_beside_a_full_account(world: World) -> None:
+    candidates = world.group(world.seat("a", {"concurrent": 1, "windows": [{"for": "5h", "requests": 1}]}))
+    world.pick(candidates)
+    found = world.pool.pick(candidates, PickRequest())
+    assert isinstance(found, NoCapacity)
+    assert found.blocker is not None
+    assert (found.blocker.reason, found.available_in > 3600) == (BlockReason.LIMIT, True)
+
+
+def test_a_stream_takes_back_as_much_of_a_failure_as_any_success(world: World) -> None:
+    candidates = world.group(world.seat("a"))
+    world.pool.fail(world.pick(candidates).reservation, Failure(FailureKind.TRANSIENT, FailureScope.ACCOUNT, None, "x"))
+    reservation = world.pick(candidates).reservation
+    world.pool.on_stream_start(reservation)
+    world.pool.settle(reservation, Usage(1, 0))
+    assert candidates.deployments[0].account.cooldown.failures == 0.75
+
+
+def test_a_shorter_lifetime_of_reservations_applies_to_those_that_are_open(world: World) -> None:
+    candidates = world.group(world.seat("a", {"concurrent": 1}))
+    world.pick(candidates)
+    world.pool.use(world.pool.settings.model_copy(update={"reservation_ttl": 60.0}))
+    world.now += 61
+    assert isinstance(world.pool.pick(world.group(world.seat("a", {"concurrent": 1})), PickRequest()), Pick)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([None, 3, 5, 9])), min_size=1, max_size=30))

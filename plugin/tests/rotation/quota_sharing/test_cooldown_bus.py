@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from litellm_evenkeel.providers.failure import FailureKind
-from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import FOREVER, RELEASED, decode, encode
+from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import (
+    FOREVER,
+    MODEL_QUARANTINE_SECONDS,
+    RELEASED,
+    decode,
+    encode,
+)
 from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
 
 RATE = CooldownUpdate("a", "m", FailureKind.RATE_LIMIT, "slow down", 1_700_000_000.25, is_provider_stated=True)
@@ -26,18 +32,20 @@ RATE = CooldownUpdate("a", "m", FailureKind.RATE_LIMIT, "slow down", 1_700_000_0
     ],
 )
 def test_what_is_said_is_heard(update: CooldownUpdate) -> None:
-    assert decode(encode(update, "me").text) == ("me", update)
-    assert decode(encode(update, "me").text.encode()) == ("me", update)
+    assert decode(encode(update, "me", 0.0).text) == ("me", update)
+    assert decode(encode(update, "me", 0.0).text.encode()) == ("me", update)
 
 
 def test_a_quarantine_is_kept_for_ever_and_a_release_forgets() -> None:
     assert (
-        encode(CooldownUpdate("a", None, FailureKind.PERMANENT, "", math.inf, is_provider_stated=True), "x").until
+        encode(CooldownUpdate("a", None, FailureKind.PERMANENT, "", math.inf, is_provider_stated=True), "x", 0.0).until
         == FOREVER
     )
-    released = encode(CooldownUpdate("a", None, None, "", 5.0, is_provider_stated=True), "x")
+    model = CooldownUpdate("a", "m", FailureKind.PERMANENT, "", math.inf, is_provider_stated=True)
+    assert encode(model, "x", 5.0).until == 5.0 + MODEL_QUARANTINE_SECONDS
+    released = encode(CooldownUpdate("a", None, None, "", 5.0, is_provider_stated=True), "x", 0.0)
     assert (released.until, released.account) == (RELEASED, "a")
-    assert encode(RATE, "x").account == ""
+    assert encode(RATE, "x", 0.0).account == ""
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200))
@@ -61,13 +69,13 @@ def test_nothing_that_is_said_breaks_who_listens(text: bytes | str) -> None:
     ],
 )
 def test_a_damaged_word_is_none(old: str, new: str) -> None:
-    text = encode(RATE, "x").text
+    text = encode(RATE, "x", 0.0).text
     assert old in text
     assert decode(text.replace(old, new)) is None
 
 
 def test_words_of_those_who_know_nothing_of_credentials_are_heard() -> None:
-    text = encode(RATE, "x").text
+    text = encode(RATE, "x", 0.0).text
     assert decode(text.replace(', "credential": ""', "")) == ("x", RATE)
 
 

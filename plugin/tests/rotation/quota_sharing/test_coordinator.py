@@ -234,6 +234,21 @@ async def test_a_store_that_has_forgotten_is_told_again() -> None:
         assert sum(server.sides["a"].windows["requests/60.0"].parts.values()) >= 8
 
 
+async def test_a_limit_on_concurrency_can_be_removed_and_set_again() -> None:
+    server = Server()
+    async with Worker(server, concurrent=2) as first, Worker(server, concurrent=2) as second:
+        await first.ask()
+        for limits in ({}, {"concurrent": 2}):
+            for worker in (first, second):
+                spec = DeploymentSpec("a-m", "a", "m", limits=Limits.of(limits, "a"))
+                worker.candidates = worker.pool.candidate_set("m", [spec])
+            if not limits:
+                assert all(first.pick() for _ in range(5))
+        assert second.pick() is None
+        await asyncio.sleep(6 * TERMS.tick)
+        assert second.pick() is None
+
+
 async def test_two_never_have_more_under_way_than_they_may() -> None:
     server = Server()
     async with Worker(server, concurrent=3) as first, Worker(server, concurrent=3) as second:

@@ -232,6 +232,45 @@ def test_what_a_provider_says_of_one_worker_counts_for_all() -> None:
     assert second.use(1)
 
 
+def test_what_a_provider_stated_can_be_forgotten_by_all() -> None:
+    world = World(RateLimit(Unit.REQUESTS, 40, 18_000.0), 2)
+    first, second = world.workers
+    first.use(1)
+    first.send()
+    first.receive()
+    assert first.use(1)
+    first.window.apply_reading(first.now, first.now, 0, 15_000.0)
+    for worker in (first, second):
+        worker.use(1)
+        worker.send()
+        worker.receive()
+        assert not worker.use(1)
+    first.window.forget_reading(first.now)
+    first.window.forget_shared_reading(first.now)
+    first.send()
+    first.receive()
+    second.window.forget_reading(second.now)
+    for worker in (first, second):
+        worker.use(1)
+        worker.send()
+        worker.receive()
+        assert worker.use(1)
+
+
+def test_a_changed_limit_keeps_the_usage_that_the_store_does_not_know() -> None:
+    world = World(RateLimit(Unit.REQUESTS, 40, 60.0), 2)
+    first, second = world.workers
+    alone(first, workers=1)
+    for _ in range(30):
+        assert first.use(1)
+    former, first.window = first.window, first.leases.add_window(RateLimit(Unit.REQUESTS, 50, 60.0))
+    first.window.inherit_usage(former)
+    first.mode = second.mode
+    first.send()
+    first.receive()
+    assert sum(world.store.sides["a"].windows["requests/60.0"].parts.values()) >= 30
+
+
 def alone(worker: Worker, workers: int = 4) -> None:
     worker.mode = SharingMode(is_local=True, workers=workers, epoch="e")
 
