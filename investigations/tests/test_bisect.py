@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from evenkeel_lab.cli import bisect as command
 from evenkeel_lab.errors import ProcessFailed, UnknownVersion, WrongUse
-from evenkeel_lab.runner.bisection.comparison import CANDIDATE, GOOD, Plan
+from evenkeel_lab.runner.bisection.comparison import CANDIDATE, GOOD, Plan, looks
 from evenkeel_lab.stats.compare import compare
 from evenkeel_lab.stats.equivalence_margin import Margin, Scale
 from evenkeel_lab.stats.run_set import Runs
@@ -53,14 +53,14 @@ def test_it_names_the_first_release_with_the_change_and_those_that_were_left_out
     result = run("--bad", "1.108.7")
     assert result.exit_code == 0
     assert "1.108.0 is the first release with the change: p50 +10." in result.output
-    assert "Not measured, and perhaps earlier: 1.107.0." in result.output
-    assert "1.107.0 is left out: LiteLLM 1.107.0 ended." in result.output
+    assert "These could not be measured, and may already have the change: 1.107.0." in result.output
+    assert "1.107.0 could not be compared: LiteLLM 1.107.0 ended." in result.output
 
 
 def test_without_a_change_the_exit_code_is_1(run: Any) -> None:
     result = run("--bad", "1.106.3")
     assert result.exit_code == 1
-    assert "No change of p50 from 1.106.2 to 1.106.3 was found" in result.output
+    assert "No change of p50 from 1.106.2 to 1.106.3 was shown" in result.output
 
 
 def test_the_result_can_be_a_json_document(run: Any) -> None:
@@ -91,6 +91,7 @@ def test_if_the_chosen_releases_are_the_ends_only_these_are_compared(run: Any) -
         (["--bad", "newest"], WrongUse, "newest"),
         (["--bad", "1.82.7"], UnknownVersion, "1.82.7"),
         (["--bad", "1.108.7", "--figure", "p59"], WrongUse, "There is no metric 'p59'"),
+        (["--bad", "1.108.7", "--figure", "success_share"], WrongUse, "success_share is a metric of functions"),
     ],
 )
 def test_a_mistake_is_a_sentence(run: Any, arguments: list[str], error: type[WrongUse], message: str) -> None:
@@ -104,4 +105,28 @@ def test_a_comparison_is_a_session_of_duets_that_ends_when_it_is_settled(tmp_pat
     wanted = plan.investigation("1.108.7", 0.04, 600.0)
     assert {name: arm.litellm for name, arm in wanted.arms.items()} == {GOOD: "1.106.2", CANDIDATE: "1.108.7"}
     assert (wanted.primary, wanted.figures["p95"].margin) == ("p95", 0.04)
-    assert (wanted.session.always_valid, wanted.session.looks, wanted.session.seconds) == (True, [24], 600.0)
+    assert (wanted.session.looks, wanted.session.seconds) == ([8, 16, 24], 600.0)
+
+
+def test_a_repetition_is_another_session(tmp_path: Path) -> None:
+    plan = Plan("1.106.2", "p95", {"users": 4, "duration": 20.0}, 24, tmp_path, lambda release: {"litellm": release})
+    first, again, other = (plan.folder_of(*each) for each in [("1.108.7", 0.04), ("1.108.7", 0.04), ("1.108.7", 0.02)])
+    assert len({first, again, other}) == 3
+    assert again.name == f"{first.name}-2"
+
+
+@pytest.mark.parametrize(("pairs", "expected"), [(6, [6]), (7, [6, 7]), (12, [6, 8, 12]), (30, [10, 20, 30])])
+def test_a_comparison_is_judged_after_each_third_of_its_pairs(pairs: int, expected: list[int]) -> None:
+    assert looks(pairs) == expected
+
+
+def test_a_search_without_a_comparison_of_both_ends_has_no_result(run: Any) -> None:
+    result = run("--bad", "1.107.0")
+    assert result.exit_code == 3
+    assert "1.107.0 could not be compared with 1.106.2." in result.output
+
+
+def test_a_comparison_does_not_begin_without_the_time_for_one(run: Any) -> None:
+    result = run("--bad", "1.108.7", "--budget", "1")
+    assert result.exit_code == 3
+    assert "1.108.7: too little time is left of the --budget." in result.output

@@ -1,25 +1,33 @@
-"""Whether `evenkeel bisect` finds regressions that were planted into a LiteLLM, and none where there is none."""
+"""Whether `evenkeel bisect` finds regressions that were planted into a LiteLLM, and none where there is none.
+
+The search does not know the planted release: all releases have the same patch, and differ in one of its settings only.
+"""
 
 from __future__ import annotations
 
-import random
-from threading import Event
+import json
+import shutil
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, RootModel
+from pydantic import BaseModel
 
-from evenkeel_lab.atomic_files import replace_text
+from evenkeel_lab.atomic_files import parse_json, read_text, replace_text
 from evenkeel_lab.bench.result import Metric
+from evenkeel_lab.errors import ScheduleMissed, WrongUse
 from evenkeel_lab.investigation_spec.arm import Patch
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.runner.bisection.budget import Budget
-from evenkeel_lab.runner.bisection.comparison import Plan, compare_releases
+from evenkeel_lab.runner.bisection.comparison import Plan, compare_releases, looks
 from evenkeel_lab.runner.bisection.search import Result, search
+from evenkeel_lab.runner.results.provenance import provenance
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
+from evenkeel_lab.stats import wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from evenkeel_lab.progress import Steps
     from evenkeel_lab.runner.measurement.run import Run
@@ -29,40 +37,46 @@ if TYPE_CHECKING:
 
 RELEASES = tuple(f"release-{number}" for number in range(1, 9))
 REGRESSIONS = (0.05, 0.10) * 5
-WITHOUT = 20
-FIGURE, MARGIN = "cpu_ms", 0.03
+WITHOUT_REGRESSION = 20
+METRIC, MARGIN = "cpu_ms", 0.03
 LOAD = {"users": 4, "duration": 15.0}
-MOST_PAIRS, BUDGET_SECONDS = 24, 15 * 60.0
-FOLDER, LEDGER = "bench-bisect", "bisect_searches.json"
+MOST_PAIRS, BUDGET_SECONDS = 24, 40 * 60.0
+FOLDER, LEDGER, SCHEMA = "bench-bisect", "bisect_searches.json", 2
+SETTINGS = {
+    "litellm": DEFAULT_VERSION,
+    "metric": METRIC,
+    "margin": MARGIN,
+    "load": LOAD,
+    "looks": looks(MOST_PAIRS),
+    "budget": BUDGET_SECONDS,
+}
 
 
 async def bench_bisect(
-    steps: Steps, *, regressions: Sequence[float] = REGRESSIONS, without: int = WITHOUT
+    steps: Steps, *, regressions: Sequence[float] = REGRESSIONS, without: int = WITHOUT_REGRESSION
 ) -> list[Metric]:
-    """Run the searches. They take hours, so each is kept when it is done: delete `LEDGER` to run all of them again."""
+    """Run the searches. They take hours, so each is written to `LEDGER` when it is done.
+
+    Searches in the ledger are not run again. Delete it to run all of them again.
+    """
     planned = [
-        *((f"planted-{number}", share, _planted_in(number)) for number, share in enumerate(regressions)),
+        *((f"planted-{number}", share, planted_in(number)) for number, share in enumerate(regressions)),
         *((f"none-{number}", 0.0, 0) for number in range(without)),
     ]
-    searches = []
+    ledger = _read_ledger(home() / LEDGER)
     for number, (name, share, planted) in enumerate(planned, 1):
-        what = f"{share:.0%} in {RELEASES[planted]}" if share else "no regression"
-        with steps.step(f"search {number} of {len(planned)}: {what}"):
-            searches.append(await _kept(name, share, planted))
-    with_regression = [search for search in searches if search.share]
-    correct = sum(search.first_bad == search.planted_in for search in with_regression)
-    wrong = sum(bool(search.first_bad) for search in searches if not search.share)
-    notes = "; ".join(f"{each.share:.0%} in {each.planted_in}: {each.first_bad or 'none'}" for each in with_regression)
-    late = sum(search.is_late for search in with_regression)
-    return [
-        Metric("planted_found_share", correct / max(len(with_regression), 1), "", ">= 0.9", notes),
-        Metric("searches_over_budget", late, "", "<= 0", f"{BUDGET_SECONDS / 60:.0f} minutes each"),
-        Metric("false_alarm_share", wrong / max(without, 1), "", "<= 0.05", f"{wrong} of {without} searches"),
-    ]
+        if name not in ledger.searches or not ledger.searches[name].is_measured:
+            what = f"{share:.0%} in {RELEASES[planted]}" if share else "no regression"
+            with steps.step(f"search {number} of {len(planned)}: {what}"):
+                ledger.searches[name] = await _search(name, share, planted)
+            document = {"schema": SCHEMA, **ledger.model_dump()}
+            replace_text(home() / LEDGER, json.dumps(document, indent=1) + "\n")
+    return _metrics([ledger.searches[name] for name, _, _ in planned])
 
 
-def _planted_in(number: int) -> int:
-    return random.Random(number).randrange(1, len(RELEASES))
+def planted_in(number: int) -> int:
+    """Return the position of the release with the regression of a search: each of them in turn, but for the first."""
+    return 1 + number % (len(RELEASES) - 1)
 
 
 class Search(BaseModel):
@@ -73,41 +87,107 @@ class Search(BaseModel):
     """The release with the regression; empty without one."""
     first_bad: str
     """The release that was found; empty if none was."""
-    is_late: bool
+    is_measured: bool
+    """Whether the last release was compared with the first one. If not, it is no result that none was found."""
+    comparisons: list[str]
+    """Each comparison: the release, its verdict and its effect."""
+    seconds: float
+    day: str
+    commit: str
+
+    @property
+    def is_correct(self) -> bool:
+        """Whether the search has found what was planted, or nothing if nothing was."""
+        return self.is_measured and self.first_bad == self.planted_in
 
 
-class Ledger(RootModel[dict[str, Search]]):
-    """All searches that are done, by name."""
+class Ledger(BaseModel):
+    """All searches that are done, by name, and the settings that they have in common."""
+
+    settings: dict[str, Any]
+    searches: dict[str, Search]
 
 
-async def _kept(name: str, share: float, planted: int) -> Search:
-    """Return a search from the ledger; run it and write it there if it is missing."""
-    path = home() / LEDGER
-    ledger = Ledger.model_validate_json(path.read_bytes()) if path.is_file() else Ledger({})
-    if name not in ledger.root:
-        result, budget = await _search(name, share, planted)
-        planted_in = RELEASES[planted] if share else ""
-        done = Search(share=share, planted_in=planted_in, first_bad=result.first_bad, is_late=budget.is_over)
-        ledger.root[name] = done
-        replace_text(path, ledger.model_dump_json(indent=1) + "\n")
-    return ledger.root[name]
+def _read_ledger(path: Path) -> Ledger:
+    """Return the ledger; an empty one if there is none. Searches with other settings cannot be counted together."""
+    if not path.is_file():
+        return Ledger(settings=SETTINGS, searches={})
+    ledger = parse_json(Ledger, read_text(path, _wrong), LEDGER, _wrong, SCHEMA)
+    if ledger.settings != SETTINGS:
+        raise _wrong(f"The searches in {LEDGER} have other settings.")
+    return ledger
 
 
-async def _search(name: str, share: float, planted: int) -> tuple[Result, Budget]:
+def _wrong(what: str) -> WrongUse:
+    return WrongUse(what, hint="Delete it to run all searches again.")
+
+
+def _metrics(searches: Sequence[Search]) -> list[Metric]:
+    with_regression = [each for each in searches if each.share]
+    without = [each for each in searches if not each.share]
+    correct = sum(each.is_correct for each in with_regression)
+    alarms = sum(bool(each.first_bad) for each in without)
+    unmeasured = sum(not each.is_measured for each in searches)
+    late = sum(each.seconds > BUDGET_SECONDS for each in searches)
+    results = "; ".join(
+        f"{each.share:.0%} in {each.planted_in}: {each.first_bad or 'none'}" for each in with_regression
+    )
+    longest = max((each.seconds for each in searches), default=0.0)
+    budget = f"{BUDGET_SECONDS / 60:.0f} minutes each; the longest took {longest / 60:.1f}"
+    return [
+        Metric("planted_found_share", correct / max(len(with_regression), 1), "", ">= 0.9", results),
+        Metric("searches_over_budget", late, "", "<= 0", budget),
+        Metric("false_alarm_share", alarms / max(len(without), 1), "", "<= 0.05", f"{alarms} of {len(without)}"),
+        Metric("searches_without_result", unmeasured, "", "<= 0", f"of {len(searches)} searches"),
+    ]
+
+
+async def _search(name: str, share: float, planted: int) -> Search:
     def arm_of(release: str) -> dict[str, Any]:
         own = share if RELEASES.index(release) >= planted else 0.0
         return {"litellm": DEFAULT_VERSION, "patch": Patch.SLOWER, "env": {"SLOWER_SHARE": f"{own:g}"}}
 
-    plan = Plan(RELEASES[0], FIGURE, LOAD, MOST_PAIRS, home().parent / "data" / FOLDER / name, arm_of)
-    budget = Budget(BUDGET_SECONDS)
+    folder = home().parent / "data" / FOLDER / name
+    # A search that was stopped begins again: with the pairs of its first attempt, it would have more time than others.
+    shutil.rmtree(folder, ignore_errors=True)
+    plan = Plan(RELEASES[0], METRIC, LOAD, MOST_PAIRS, folder, arm_of)
+    budget = Budget(BUDGET_SECONDS, plan.least_seconds)
 
     async def measure(release: str, margin: float, left: int) -> Compared | None:
         with budget.share(left) as seconds:
-            return await compare_releases(
-                plan, release, margin, seconds, steps=Silent(), listener=_Unheard(), stop=Event()
-            )
+            if not seconds:
+                return None
+            try:
+                return await compare_releases(plan, release, margin, seconds, steps=Silent(), listener=_Unheard())
+            except ScheduleMissed:
+                return None
 
-    return await search(RELEASES, measure, MARGIN), budget
+    result = await search(RELEASES, measure, MARGIN)
+    origin = provenance(engine="")
+    return Search(
+        share=share,
+        planted_in=RELEASES[planted] if share else "",
+        first_bad=result.first_bad,
+        is_measured=result.whole is not None and result.whole.verdict is not None,
+        comparisons=_described(result),
+        seconds=budget.used,
+        day=datetime.now(tz=UTC).date().isoformat(),
+        commit=origin.commit + (", and changes beside it" if origin.dirty else ""),
+    )
+
+
+def _described(result: Result) -> list[str]:
+    """Return each comparison in words: the release, the number of pairs, the verdict and the effect."""
+    compared = [(RELEASES[-1], result.whole), *((step.release, step.compared) for step in result.steps)]
+    return [f"{release}: {_verdict(each)}" for release, each in compared]
+
+
+def _verdict(compared: Compared | None) -> str:
+    if compared is None:
+        return "not measured"
+    if compared.verdict is None:
+        return f"no verdict, {compared.why_not}"
+    return f"{compared.verdict.pairs} pairs, {compared.verdict.kind}, {wording.effect(compared)}"
 
 
 class _Unheard:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from dataclasses import dataclass, field
-from threading import Event
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,12 +16,12 @@ from rich.text import Text
 from evenkeel_lab.cli.investigate.progress_view import View
 from evenkeel_lab.cli.output import show
 from evenkeel_lab.compat.releases import between
-from evenkeel_lab.errors import ProcessFailed, UnknownVersion, WrongUse
+from evenkeel_lab.errors import RIG_INVALID, ProcessFailed, ScheduleMissed, UnknownVersion, WrongUse
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.runner.bisection.budget import Budget
 from evenkeel_lab.runner.bisection.comparison import Plan, compare_releases
-from evenkeel_lab.runner.bisection.search import Outcome, Result, search
+from evenkeel_lab.runner.bisection.search import Result, search
 from evenkeel_lab.stack.folders import cache_in_use, log_folder
 from evenkeel_lab.stack.litellm.environment import require_allowed
 from evenkeel_lab.stats import LEAST_PAIRS, wording
@@ -43,7 +42,13 @@ DATA, FOLDER = "data", "bisect"
 @click.option("--good", required=True, metavar="VERSION", help="A release before the change.")
 @click.option("--bad", required=True, metavar="VERSION", help="A release with the change.")
 @click.option("--figure", default="p50", show_default=True, help="The metric that changed.")
-@click.option("--margin", default=3.0, show_default=True, help="The smallest change that counts, in per cent.")
+@click.option(
+    "--margin",
+    default=3.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 100),
+    help="The smallest change that counts, in per cent, or in points of shares.",
+)
 @click.option("--releases", metavar="VERSION,...", help="Search among these only; by default, all between both.")
 @click.option("--users", default=4, show_default=True, type=click.IntRange(1), help="Clients in a loop.")
 @click.option("--seconds", default=20.0, show_default=True, type=click.FloatRange(1), help="Duration of a run.")
@@ -73,9 +78,11 @@ def bisect(  # noqa: PLR0913  # one for each option
 ) -> None:
     """Find the first LiteLLM release with a change, by pairs of proxies: each release beside the good one.
 
-    The exit code is 1 if there is no change between both. The same command resumes a search that was stopped.
+    The exit code is 1 if no change was found, and 3 if both could not be compared. The same command resumes a search
+    that was stopped.
     """
-    metric_named(figure)
+    if metric_named(figure).is_of_functions:
+        raise WrongUse(f"{figure} is a metric of functions, and proxies have none.", hint="Name one such as cpu_ms.")
     chosen = ordered(good, bad, releases)
     folder = home().parent / DATA / FOLDER / f"{good}-{bad}-{figure}"
     if fresh:
@@ -84,13 +91,14 @@ def bisect(  # noqa: PLR0913  # one for each option
     plan = Plan(good, figure, load, pairs, folder, lambda release: {"litellm": release})
     steps = shown_on(Console(stderr=True))
     with cache_in_use():
-        searching = Searching(plan, steps, Budget(budget * MINUTE), is_silent=as_json)
+        searching = Searching(plan, steps, Budget(budget * MINUTE, plan.least_seconds), is_silent=as_json)
         result, names = asyncio.run(_search(searching, chosen, margin / 100, is_complete=releases is not None))
     if as_json:
         click.echo(json.dumps(document(result, names)))
     else:
         show(sentences(result, good, bad, figure))
-    context.exit(0 if result.first_bad else NO_CHANGE)
+    is_known = result.whole is not None and result.whole.verdict is not None
+    context.exit(0 if result.first_bad else NO_CHANGE if is_known else RIG_INVALID)
 
 
 def ordered(good: str, bad: str, releases: str | None) -> list[str]:
@@ -127,23 +135,27 @@ class Searching:
     steps: Steps
     budget: Budget
     is_silent: bool = False
-    stop: Event = field(default_factory=Event)
 
     async def measure(self, release: str, margin: float, left: int) -> Compared | None:
         """Compare a release with the good one, in its share of the time that is left."""
         console = Console(stderr=True)
-        try:
-            with (
-                self.budget.share(left) as seconds,
-                View(console, self.plan.investigation(release, margin, seconds)) as view,
-            ):
-                compared = await compare_releases(
-                    self.plan, release, margin, seconds, steps=self.steps, listener=view, stop=self.stop
-                )
-        except (ProcessFailed, UnknownVersion) as error:
-            console.print(Text(f"{release} is left out: {error.what}"), soft_wrap=True)
-            return None
-        if not self.is_silent and compared is not None and compared.verdict is not None:
+        with self.budget.share(left) as seconds:
+            if not seconds:
+                console.print(Text(f"{release}: too little time is left of the --budget."), soft_wrap=True)
+                return None
+            try:
+                with View(console, self.plan.investigation(release, margin, seconds)) as view:
+                    compared = await compare_releases(
+                        self.plan, release, margin, seconds, steps=self.steps, listener=view
+                    )
+            except (ProcessFailed, UnknownVersion, ScheduleMissed) as error:
+                console.print(Text(f"{release} could not be compared: {error}"), soft_wrap=True)
+                return None
+        if compared is None:
+            console.print(Text(f"{release}: {self.plan.figure} has no value in some runs."), soft_wrap=True)
+        elif compared.verdict is None:
+            console.print(Text(f"{release}: {self.plan.figure} has no verdict: {compared.why_not}."), soft_wrap=True)
+        elif not self.is_silent:
             show(f"{release}: {self.plan.figure} {wording.effect(compared)} against {self.plan.good}")
         return compared
 
@@ -153,14 +165,21 @@ def sentences(result: Result, good: str, bad: str, figure: str) -> Text:
     if result.whole is None or result.whole.verdict is None:
         return Text(f"{bad} could not be compared with {good}.")
     effect = wording.effect(result.whole)
+    if not result.first_bad and result.steps:
+        again = result.steps[-1].release
+        return Text(f"No change of {figure} from {good} to {bad} was shown: other boots of {again} did not have it.")
     if not result.first_bad:
-        return Text(f"No change of {figure} from {good} to {bad} was found: {effect}.")
+        verdict = wording.verdict(result.whole)
+        return Text(f"No change of {figure} from {good} to {bad} was shown: {effect}, {verdict}.")
     lines = [f"{result.first_bad} is the first release with the change: {figure} {effect} from {good} to {bad}."]
     if result.skipped:
-        lines.append(f"Not measured, and perhaps earlier: {', '.join(result.skipped)}.")
+        lines.append(f"These could not be measured, and may already have the change: {', '.join(result.skipped)}.")
     if not result.is_certain:
-        unsure = ", ".join(step.release for step in result.steps if not step.is_certain)
-        lines.append(f"It is uncertain on which side these are: {unsure}. More --pairs or a larger --budget may tell.")
+        unsure = ", ".join(dict.fromkeys(step.release for step in result.steps if not step.is_certain))
+        lines.append(
+            f"It is not certain whether these have the change: {unsure}. A search with --fresh and more --pairs, or a "
+            "larger --budget, may tell."
+        )
     return Text("\n".join(lines))
 
 
@@ -181,7 +200,7 @@ def document(result: Result, names: Sequence[str]) -> dict[str, Any]:
             }
             for step in result.steps
         ],
-        "skipped": [step.release for step in result.steps if step.outcome is Outcome.SKIPPED],
+        "skipped": list(result.skipped),
     }
 
 

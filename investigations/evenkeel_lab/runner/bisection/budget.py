@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LEAST_SECONDS = 1.0
+# Servers start before the time of a session begins, and end after it.
+RESERVE_SECONDS = 30.0
 
 
 @dataclass
@@ -18,18 +19,20 @@ class Budget:
     """Seconds of a search."""
 
     seconds: float
+    least: float
+    """Seconds of a comparison that reaches a verdict."""
     used: float = 0.0
-
-    @property
-    def is_over(self) -> bool:
-        """Whether more time was used than there was."""
-        return self.used > self.seconds
 
     @contextmanager
     def share(self, comparisons: int) -> Iterator[float]:
-        """Yield the seconds of one comparison, if `comparisons` are left. Count the time of the block as used."""
+        """Yield the seconds of one comparison, if `comparisons` are left; 0 if there is no time for another one.
+
+        The time of the block counts as used.
+        """
         began = time.monotonic()
+        left = self.seconds - self.used
+        share = max(left / comparisons - RESERVE_SECONDS, self.least)
         try:
-            yield max((self.seconds - self.used) / comparisons, LEAST_SECONDS)
+            yield share if share + RESERVE_SECONDS <= left else 0.0
         finally:
             self.used += time.monotonic() - began

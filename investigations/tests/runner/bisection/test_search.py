@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
 from evenkeel_lab.runner.bisection.search import Outcome, Result, comparisons_left, search
@@ -32,15 +33,17 @@ def compared(factor: float, margin: float, spread: float = 0.005) -> Compared:
 
 
 def found(
-    releases: int, planted: int, factor: float, broken: Collection[int] = (), spread: float = 0.005
+    releases: int, planted: int, factor: float, broken: Collection[int] = (), spread: float = 0.005, odd: float = 1.0
 ) -> tuple[Result, list[str]]:
+    """Search among releases of which those from `planted` on differ by `factor`, and the first boot by `odd` too."""
     names, measured = [f"r{number}" for number in range(releases)], []
 
     async def measure(release: str, margin: float, left: int) -> Compared | None:
         measured.append(release)
         assert left >= 1
         number = names.index(release)
-        return None if number in broken else compared(factor if number >= planted else 1.0, margin, spread)
+        boot = odd if len(measured) == 1 else 1.0
+        return None if number in broken else compared(boot * (factor if number >= planted else 1.0), margin, spread)
 
     return asyncio.run(search(names, measure, MARGIN)), measured
 
@@ -51,7 +54,7 @@ def test_it_finds_the_first_release_with_the_change(releases: int, data: st.Data
     result, measured = found(releases, planted, factor)
     assert (result.last_good, result.first_bad) == (f"r{planted - 1}", f"r{planted}")
     assert result.is_certain
-    assert len(measured) <= 1 + comparisons_left(releases - 2)
+    assert len(measured) <= 2 + comparisons_left(releases - 2)
 
 
 def test_without_a_change_it_compares_the_ends_only() -> None:
@@ -63,6 +66,42 @@ def test_without_a_change_it_compares_the_ends_only() -> None:
 def test_a_release_that_cannot_be_measured_is_left_out() -> None:
     result, _ = found(6, 3, 1.1, broken={3})
     assert (result.last_good, result.first_bad, result.skipped) == ("r2", "r4", ["r3"])
+
+
+def test_a_release_that_was_left_out_is_named_only_if_it_may_have_the_change() -> None:
+    result, _ = found(10, 8, 1.1, broken={5})
+    assert (result.first_bad, result.skipped) == ("r8", [])
+
+
+def test_a_change_that_only_one_boot_shows_is_none() -> None:
+    result, measured = found(8, 8, 1.0, odd=1.08)
+    assert result.first_bad == ""
+    assert (measured[0], measured[-1]) == ("r7", "r7")
+    assert result.steps[-1].outcome is Outcome.GOOD
+
+
+@pytest.mark.parametrize("planted", [3, 7])
+def test_the_first_bad_release_is_compared_twice(planted: int) -> None:
+    result, measured = found(8, planted, 1.08)
+    assert (result.first_bad, result.is_certain) == (f"r{planted}", True)
+    assert measured.count(f"r{planted}") == 2
+
+
+def test_an_uncertain_repetition_hides_no_change() -> None:
+    names, measured = ["good", "bad"], []
+
+    async def measure(release: str, margin: float, _: int) -> Compared:
+        measured.append(release)
+        return compared(1.08 if len(measured) == 1 else 1.038, margin, spread=0.02)
+
+    result = asyncio.run(search(names, measure, MARGIN))
+    assert (result.first_bad, result.is_certain) == ("bad", False)
+
+
+def test_a_change_smaller_than_the_margin_is_none() -> None:
+    result, measured = found(8, 4, 1.02)
+    assert result.first_bad == ""
+    assert len(measured) == 1
 
 
 def test_if_the_bad_release_cannot_be_measured_there_is_no_result() -> None:
@@ -77,5 +116,5 @@ def test_a_release_near_half_of_the_change_is_uncertain() -> None:
         return compared({"middle": 1.06, "bad": 1.1}[release], margin, spread=0.03)
 
     result = asyncio.run(search(names, measure, MARGIN))
-    assert [step.outcome for step in result.steps] == [Outcome.BAD]
+    assert [step.outcome for step in result.steps] == [Outcome.BAD, Outcome.BAD]
     assert not result.is_certain

@@ -1,0 +1,100 @@
+"""The benchmark of `evenkeel bisect`, with comparisons that are made up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from evenkeel_lab.bench import bisection
+from evenkeel_lab.errors import ScheduleMissed, WrongUse
+from evenkeel_lab.progress import Silent
+from evenkeel_lab.stats.compare import compare
+from evenkeel_lab.stats.equivalence_margin import Margin, Scale
+from evenkeel_lab.stats.run_set import Runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evenkeel_lab.runner.bisection.comparison import Plan
+    from evenkeel_lab.stats.compare import Compared
+
+
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of all comparisons of a benchmark whose proxies differ by exactly what was planted."""
+    (tmp_path / "investigations").mkdir()
+    monkeypatch.chdir(tmp_path)
+    names: list[str] = []
+
+    async def made_up(plan: Plan, release: str, margin: float, *_: Any, **__: Any) -> Compared:
+        names.append(f"{plan.folder.name}: {release}")
+        share = float(plan.arm_of(release)["env"]["SLOWER_SHARE"])
+        noise = np.exp(np.linspace(-0.005, 0.005, 8))
+        sets = Runs("good", {plan.figure: [10.0] * 8}), Runs("candidate", {plan.figure: list(10 * (1 + share) * noise)})
+        return compare(*sets, margins={plan.figure: Margin(Scale.FACTOR, margin)}).figures[0]
+
+    monkeypatch.setattr(bisection, "compare_releases", made_up)
+    return names
+
+
+def run(regressions: int = 7, without: int = 2) -> dict[str, float]:
+    metrics = asyncio.run(
+        bisection.bench_bisect(Silent(), regressions=bisection.REGRESSIONS[:regressions], without=without)
+    )
+    return {metric.name: metric.value for metric in metrics}
+
+
+def test_all_planted_regressions_are_found_and_none_where_there_is_none(measured: list[str]) -> None:
+    assert run() == {
+        "planted_found_share": 1.0,
+        "searches_over_budget": 0,
+        "false_alarm_share": 0.0,
+        "searches_without_result": 0,
+    }
+
+
+def test_each_release_but_the_first_has_a_regression_in_turn() -> None:
+    assert {bisection.planted_in(number) for number in range(len(bisection.REGRESSIONS))} == set(range(1, 8))
+
+
+def test_a_search_in_the_ledger_is_not_run_again(measured: list[str], tmp_path: Path) -> None:
+    run(1, 1)
+    before = len(measured)
+    run(1, 2)
+    assert [name.partition(":")[0] for name in measured[before:]] == ["none-1"]
+    ledger = json.loads((tmp_path / "investigations" / bisection.LEDGER).read_text())
+    planted = ledger["searches"]["planted-0"]
+    assert (planted["planted_in"], planted["first_bad"]) == ("release-2", "release-2")
+    assert planted["comparisons"][0].startswith("release-8: 8 pairs, material, +")
+
+
+def test_a_search_that_was_not_measured_is_no_silence(monkeypatch: pytest.MonkeyPatch, measured: list[str]) -> None:
+    async def too_busy(*_: Any, **__: Any) -> None:
+        raise ScheduleMissed("The machine was busy.", hint="Stop it.")
+
+    monkeypatch.setattr(bisection, "compare_releases", too_busy)
+    found = run(1, 1)
+    assert (found["planted_found_share"], found["false_alarm_share"], found["searches_without_result"]) == (0, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"settings": {"budget": 1}}, "have other settings"),
+        ({"schema": 1}, "is of schema 1"),
+        ({"searches": 1}, "is not what was written"),
+    ],
+)
+def test_a_ledger_of_other_searches_is_refused(
+    measured: list[str], tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    run(1, 0)
+    path = tmp_path / "investigations" / bisection.LEDGER
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(WrongUse, match=message) as refused:
+        run(1, 0)
+    assert "Delete it" in refused.value.hint
