@@ -41,6 +41,29 @@ STEADY = 1.2
 # Slow requests are mentioned if their share among the first requests of a run is higher by this.
 SLOW_MS, BURST_SHARE = 5000.0, 0.05
 BURST, BURST_METRIC = "burst", "first_above_5s"
+MEANINGS = {
+    "noise": "The session is invalid, because two equal proxies differ",
+    "gates": "The session is invalid, because too many pairs do not count",
+    "changed": "The file was changed after the measurement",
+    "few-pairs": "Some comparisons have too few pairs for a verdict",
+    "no-look": "The session was judged after another number of pairs than was declared",
+    "no-duets": "Some pairs ran one after the other, not at the same time",
+    "rig-limited": "Some runs measure the test setup, and do not count",
+    "failures": "Some requests failed",
+    "crowded": "The proxies waited for a core, so all latencies are longer than on a larger machine",
+    "not-warm": "Some proxies had not settled after their warm-up",
+    "unknown": "Some metrics are not judged, because they have no value in some runs",
+    "unsteady": "Latencies change by more than a fifth between the first and the second half of a run",
+    BURST: "Some first requests of a run wait far longer than all later ones",
+    "second-opinion": "A permutation test, which assumes no distribution, does not confirm one of the effects",
+    "no-noise-floor": "The baseline was not measured against itself, so the size of the noise is unknown",
+    "noisy": "Two equal proxies may differ by more than the margin",
+    "no-commit": "The commit of the measurement is not known",
+    "dirty": "There were uncommitted changes during the measurement",
+    "resumed": "The session was interrupted, and something had changed before it went on",
+    STAND_IN: "A stand-in for Prisma's engine made each query cost too much",
+}
+"""Each caveat in a few words, for lists of the caveats of many sessions."""
 
 
 @dataclass(frozen=True)

@@ -143,8 +143,8 @@ def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendere
                 pages.append(page(by_name[name]))
     by_study = {name: read_study(folder) for name, folder in study_folders.items()}
     for name, study in by_study.items():
-        if not names or name in affected:
-            by_chapter = {chapter: by_name[f"{name}/{chapter}"] for chapter in _chapters_of(name, by_name)}
+        by_chapter = {chapter: by_name[f"{name}/{chapter}"] for chapter in _chapters_of(name, by_name)}
+        if by_chapter and (not names or name in affected):
             pages.append(study_page(name, study, by_chapter))
     waiting = {name: read_investigation(folder) for name, folder in folders.items() if name not in measured}
     overview = read_overview(home())

@@ -41,16 +41,18 @@ def index(
     if links or measured:
         parts.append(paragraph(ABOUT.format(others=links) if links else ABOUT.replace(" Other pages: {others}.", "")))
     by_name = {data.summary.name: data for data in measured}
-    rows = [_study_row(name, study, by_name) for name, study in (studies or {}).items()]
+    begun = {name.partition("/")[0] for name in by_name}
+    rows = [_study_row(name, study, by_name) for name, study in (studies or {}).items() if name in begun]
     rows += [_row(data) for name, data in by_name.items() if "/" not in name]
     if rows:
         parts.append(table(HEAD, rows))
     if measured:
         parts.append(paragraph(_same_proxies(measured)))
-    alone = {name: investigation for name, investigation in waiting.items() if "/" not in name}
-    if alone:
+    questions = {name: study.question for name, study in (studies or {}).items() if name not in begun}
+    questions |= {name: investigation.question for name, investigation in waiting.items() if "/" not in name}
+    if questions:
         parts.append("## Not measured yet")
-        parts.append(items([f"{name}: {text(investigation.question)}" for name, investigation in alone.items()]))
+        parts.append(items([f"{name}: {text(question)}" for name, question in questions.items()]))
     if not rows and not waiting:
         parts.append(paragraph("There are no investigations yet."))
     return "\n\n".join(parts) + "\n"

@@ -55,8 +55,16 @@ def items(texts: Sequence[str]) -> str:
     return "\n".join(paragraph(each, "- ") for each in texts)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()) -> str:
-    """Return a table, with padded columns if its lines fit. Columns in `right` are aligned to the right."""
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = (), *, drops_empty: bool = False
+) -> str:
+    """Return a table, with padded columns if its lines fit. Columns in `right` are aligned to the right.
+
+    With `drops_empty`, columns without any content are left out.
+    """
+    if drops_empty and rows:
+        filled = [column for column in range(len(head)) if any(row[column] for row in rows)]
+        head, rows = [head[column] for column in filled], [[row[column] for column in filled] for row in rows]
     cells = [[_cell(cell) for cell in row] for row in (head, *rows)]
     widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(head))]
     if sum(widths) + 3 * len(widths) + 1 > MAX_PADDED:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.formatting import counted, duration
 from evenkeel_lab.investigation_spec.quotation import Form
 from evenkeel_lab.investigation_spec.study import ANSWERS
-from evenkeel_lab.report.caveats import pairs_done
+from evenkeel_lab.report.caveats import MEANINGS, pairs_done
 from evenkeel_lab.report.claim_check import ClaimVerdict, check_comparison, interval_position
 from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, table, text
 from evenkeel_lab.report.page import Page, folder_of
@@ -52,7 +52,6 @@ def study_page(name: str, study: Study, by_chapter: Mapping[str, ReportData], *,
         f"# {text(study.title)}",
         paragraph(QUICK_NOTE) if quick else answer_box(study, by_chapter),
         *(paragraph(with_quotations(answer, by_chapter)) for answer in study.answer.strip().split("\n\n")),
-        _answer(name, study, by_chapter),
         *chosen,
         picture(_alt(by_chapter), f"{folder_of(name)}/{ANSWERS}.svg", command) if ANSWERS in figures else "",
         f"## Question\n\n{paragraph(text(study.question))}" if quick or not study.short else "",
@@ -64,26 +63,6 @@ def study_page(name: str, study: Study, by_chapter: Mapping[str, ReportData], *,
         "" if quick else _reproduce(name, study, by_chapter),
     ]
     return Page(name, "\n\n".join(filter(None, parts)) + "\n", figures)
-
-
-def _answer(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:
-    lines = []
-    for chapter in study.chapters:
-        if chapter not in by_chapter:
-            lines.append(f"**{chapter}**: {wording.UNMEASURED}.")
-            continue
-        data = by_chapter[chapter]
-        results = "; ".join(_verdict(data, comparison.candidate, primary(comparison)) for comparison in data.shown)
-        lines.append(
-            f"{_link(name, chapter, text(data.investigation.title))}, against {data.investigation.baseline}: {results}."
-        )
-    return items(lines)
-
-
-def _verdict(data: ReportData, arm: str, compared: Compared | None) -> str:
-    if compared is None or compared.verdict is None:
-        return f"{arm}: {wording.NO_VERDICT}"
-    return f"{arm}: **{wording.kind(compared)}**, {compared.metric.name} {wording.effect(compared)}{invalid_note(data)}"
 
 
 def _alt(by_chapter: Mapping[str, ReportData]) -> str:
@@ -98,28 +77,48 @@ def _alt(by_chapter: Mapping[str, ReportData]) -> str:
 
 def _evidence(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:
     rows: list[list[str]] = []
-    judged = {
-        each.metric.name for data in by_chapter.values() for comparison in data.shown for each in comparison.figures
+    others = {
+        each.metric.name
+        for data in by_chapter.values()
+        for comparison in data.shown
+        for each in comparison.figures
+        if each.verdict and not each.primary
     }
-    columns = [name for name in METRICS if name in judged]
+    columns = [name for name in METRICS if name in others]
     for chapter in study.chapters:
         if chapter not in by_chapter:
-            rows.append([chapter, "", wording.UNMEASURED, *("" for _ in columns)])
+            rows.append([chapter, "", "", "", wording.UNMEASURED, *("" for _ in columns)])
             continue
-        data, shown = by_chapter[chapter], _link(name, chapter, chapter)
+        data = by_chapter[chapter]
+        shown = f"{_link(name, chapter, chapter)}: {text(data.investigation.title)}"
         for comparison in data.shown:
-            by_metric = {each.metric.name: each for each in comparison.figures}
+            by_metric = {each.metric.name: each for each in comparison.figures if not each.primary}
             effects = [wording.effect(by_metric[each]) if each in by_metric else "" for each in columns]
-            rows.append([shown, comparison.candidate, _primary_verdict(data, primary(comparison)), *effects])
+            arms = f"{comparison.candidate} against {comparison.baseline}"
+            rows.append([shown, arms, *_decided(data, primary(comparison)), *effects])
             shown = ""
-    head = ("chapter", "arm", "deciding metric: verdict", *columns)
+    head = ("chapter", "arms", "decides", "effect [interval]", "verdict", *columns)
     method = (
-        "Each arm against the baseline of its chapter, with intervals of 95 %, or wider if a chapter could be judged "
-        "more than once. The pages of the chapters describe the arms. Chapters were measured one after the other, so "
-        "do not compare their milliseconds."
+        "Intervals are of 95 %, or wider if a chapter could be judged more than once. The pages of the chapters "
+        "describe the arms. Chapters were measured one after the other, so do not compare their milliseconds."
     )
-    legend = [f"**{each}**: {_about(each, by_chapter)}" for each in columns]
-    return "\n\n".join(filter(None, ["## Evidence", paragraph(method), table(head, rows, {*columns}), items(legend)]))
+    legend = [f"**{each}**: {_about(each, by_chapter)}" for each in _metrics_of(by_chapter, columns)]
+    evidence = table(head, rows, {head[3], *columns}, drops_empty=True)
+    return "\n\n".join(filter(None, ["## Evidence", paragraph(method), evidence, items(legend)]))
+
+
+def _decided(data: ReportData, compared: Compared | None) -> tuple[str, str, str]:
+    """Return the metric that decides, its effect and the verdict."""
+    if compared is None:
+        return "", "", wording.NO_VERDICT
+    verdict = wording.stated(compared, invalid=data.is_invalid)
+    return compared.metric.name, wording.effect(compared), f"**{verdict}**"
+
+
+def _metrics_of(by_chapter: Mapping[str, ReportData], columns: Sequence[str]) -> list[str]:
+    """Return the names of all metrics in the evidence table: those that decide, then those of the columns."""
+    deciding = [data.investigation.primary for data in by_chapter.values()]
+    return list(dict.fromkeys([*deciding, *columns]))
 
 
 def _about(figure: str, by_chapter: Mapping[str, ReportData]) -> str:
@@ -131,12 +130,6 @@ def _about(figure: str, by_chapter: Mapping[str, ReportData]) -> str:
     if len(chapters_by_text) == 1:
         return next(iter(chapters_by_text))
     return "; ".join(f"in {', '.join(chapters)}, {about}" for about, chapters in chapters_by_text.items())
-
-
-def _primary_verdict(data: ReportData, compared: Compared | None) -> str:
-    if compared is None:
-        return wording.NO_VERDICT
-    return f"{compared.metric.name}: **{wording.stated(compared, invalid=data.is_invalid)}**"
 
 
 def _range(claim: Claim) -> str:
@@ -177,14 +170,18 @@ def _claims(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> st
         for claim in study.unmeasured
     ]
     sources = "; ".join(dict.fromkeys(text(claim.source) for claim in (*study.claims, *study.unmeasured)))
+    has_factors = any(claim.form is Form.FACTOR for claim in study.claims)
+    factors = "; a factor is how many times as fast" if has_factors else ""
     method = (
         f"Sources of the claims: {sources}. Each was written as a range of effects before its chapter was measured, "
-        "unless Limits say otherwise: in %, of shares in points; a factor is how many times as fast. *Confirmed*: the "
-        "whole interval is in the range. *Refined*: there is an effect in the claimed direction, but of another size, "
-        "or perhaps of another size. *Refuted*: the whole interval is outside the range, and there is no such effect. "
-        "*Open*: anything else."
+        f"unless Limits say otherwise: in %, of shares in points{factors}. *Confirmed*: the whole interval is in the "
+        "range. *Refined*: there is an effect in the claimed direction, but its size is another one or uncertain. "
+        "*Refuted*: the whole interval is outside the range, and no effect in the claimed direction is shown. *Open*: "
+        "anything else."
     )
-    head = ("claim", "as a range", "measured [interval]", "the interval is", "ruling", "why")
+    head = ["claim", "as a range", "measured [interval]", "the interval is", "ruling", "why"]
+    if not any(row[-1] for row in rows):
+        head, rows = head[:-1], [row[:-1] for row in rows]
     return "\n\n".join(["## Published claims", paragraph(method), table(head, rows, {head[2]})])
 
 
@@ -277,7 +274,7 @@ def _limits(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> st
             chapters_by_caveat.setdefault(caveat_name, []).append(_link(name, chapter, chapter, "#limits"))
     for caveat_name, chapters in chapters_by_caveat.items():
         where = "all chapters" if len(chapters) == len(by_chapter) > 1 else ", ".join(chapters)
-        limits.append(f"Caveat *{caveat_name}*, explained on the chapter's page: {where}.")
+        limits.append(f"{MEANINGS[caveat_name]}: {where}.")
     return "\n\n".join(["## Limits", items(limits)])
 
 
@@ -306,7 +303,7 @@ def _reproduce(name: str, study: Study, by_chapter: Mapping[str, ReportData]) ->
                 ],
                 "console",
             ),
-            table(("chapter", "measured", "pairs", "took", "LiteLLM", "commit"), rows) if rows else "",
+            table(("chapter", "measured", "pairs", "took", "LiteLLM", "commit"), rows, drops_empty=True),
         ]
     ).rstrip()
 

@@ -69,3 +69,15 @@ def test_a_number_stays_on_the_line_of_its_unit() -> None:
     lines = paragraph("word " * 21 + "5.0 % " * 10).splitlines()
     assert len(lines) == 2
     assert all(line.endswith("%") for line in lines)
+
+
+def test_a_column_without_any_content_is_left_out() -> None:
+    rows = [["1", "", "3"], ["4", "", ""]]
+    assert table(("a", "b", "c"), rows, {"c"}, drops_empty=True).splitlines() == [
+        "| a   |   c |",
+        "| --- | --: |",
+        "| 1   |   3 |",
+        "| 4   |     |",
+    ]
+    assert table(("a", "b"), [], drops_empty=True).startswith("| a   | b   |")
+    assert table(("a", "b", "c"), rows).startswith("| a   | b   | c   |")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evenkeel_lab.report.caveats import MEANINGS
 from evenkeel_lab.report.index import index
 from evenkeel_lab.report.page import markdown, page
 from evenkeel_lab.report.plots import FIGURES
@@ -364,6 +365,7 @@ def test_every_caveat_has_a_name(simulate: Any, changed: dict[str, Any], expecte
     page = page_of(simulate(**changed))
     name, _, says = expected.partition(":")
     assert f"**{name}**:{says}" in folded(section(page, "Limits"))
+    assert name in MEANINGS
     assert name in folded(page).partition("## Method")[0]
 
 

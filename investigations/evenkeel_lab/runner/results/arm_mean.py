@@ -11,7 +11,7 @@ import numpy as np
 from statsmodels.stats.weightstats import DescrStatsW
 
 from evenkeel_lab.runner.schedule import pair_number
-from evenkeel_lab.stats import alpha_per_look, wording
+from evenkeel_lab.stats import Scale, alpha_per_look, wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ class ArmMean:
         if not self.is_known:
             return ""
         mean, low, high = (wording.size(self.metric, value) for value in (self.mean, self.low, self.high))
-        return f"{mean} [{low}, {high}]"
+        return f"{mean} (in each of {self.pairs} pairs)" if self.low == self.high else f"{mean} [{low}, {high}]"
 
 
 def arm_mean(investigation: Investigation, done: Mapping[str, Sequence[Run]], arm: str, name: str) -> ArmMean:
@@ -67,4 +67,7 @@ def arm_mean(investigation: Investigation, done: Mapping[str, Sequence[Run]], ar
         low, high = np.exp(DescrStatsW(np.log(means)).tconfint_mean(alpha))
     else:
         low, high = DescrStatsW(np.array(means)).tconfint_mean(alpha)
+    if scale is Scale.POINTS and max(means) <= 1:
+        # A share is never below 0 or above 1, although the interval around a mean may be.
+        low, high = max(low, 0.0), min(high, 1.0)
     return ArmMean(metric, len(means), mean, float(low), float(high))

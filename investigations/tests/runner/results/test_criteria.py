@@ -56,7 +56,7 @@ def test_of_throughput_more_is_better(bound: float, outcome: Outcome) -> None:
 def test_runs_that_are_all_the_same_have_no_spread() -> None:
     (found,) = criteria(investigation(error_rate=0.0), runs(error_rate=[0.0] * 6))
     assert (found.outcome, found.measured.low, found.measured.high) == (Outcome.KEPT, 0.0, 0.0)
-    assert (describe_bound(found), str(found.measured)) == ("at most 0.00 %", "0.00 % [0.00 %, 0.00 %]")
+    assert (describe_bound(found), str(found.measured)) == ("at most 0.00 %", "0.00 % (in each of 6 pairs)")
 
 
 def test_a_metric_of_too_few_runs_is_unknown() -> None:
@@ -94,3 +94,10 @@ def test_a_wider_bound_is_never_missed_where_a_narrower_one_is_kept(values: list
     (narrow,), (wide,) = (criteria(investigation(p50=one), runs(p50=values)) for one in (bound, bound * 2))
     order = [Outcome.MISSED, Outcome.OPEN, Outcome.KEPT]
     assert order.index(narrow.outcome) <= order.index(wide.outcome)
+
+
+def test_no_share_is_beyond_its_bounds() -> None:
+    (found,) = criteria(investigation(error_rate=0.5), runs(error_rate=[0.0, 0.0, 0.0, 0.0, 0.0, 0.01]))
+    assert found.measured.low == 0.0
+    (found,) = criteria(investigation(error_rate=0.5), runs(error_rate=[1.0, 1.0, 1.0, 1.0, 1.0, 0.99]))
+    assert found.measured.high == 1.0
