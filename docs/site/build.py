@@ -25,7 +25,10 @@ SECTIONS = {
         *("docs/investigations", "docs/verdicts", "docs/method"),
     ),
     "Findings": ("reports/index",),
-    "Reference": ("docs/settings", "docs/commands", "docs/glossary", "docs/compatibility", "docs/versioning"),
+    "Reference": (
+        *("docs/settings", "docs/commands", "docs/python", "docs/glossary"),
+        *("docs/compatibility", "docs/versioning"),
+    ),
     "Project": ("docs/architecture", "CONTRIBUTING", "SECURITY", "docs/terms", "CHANGELOG"),
 }
 
