@@ -11,7 +11,8 @@ LabError
     ├── MissingTool            a program that the lab needs cannot be installed
     ├── NotReached             a store does not answer at the moment
     ├── DiskFull               no free space where the lab has to write
-    └── ScheduleMissed         a load was too late for a valid measurement
+    ├── ScheduleMissed         a load was too late for a valid measurement
+    └── FaultNotCaused         a fault had no effect, so that a test of it proves nothing
 """
 
 from __future__ import annotations
@@ -92,6 +93,10 @@ class MissingTool(RigFailure):
 
 class ScheduleMissed(RigFailure):
     """The machine was too busy for a load to keep its schedule, or for a proxy to serve it. The result is invalid."""
+
+
+class FaultNotCaused(RigFailure):
+    """A fault had no effect, so that a test of it proves nothing."""
 
 
 class NotReached(RigFailure):

@@ -2,7 +2,8 @@
 
     status=429             answer with that status; `retry_after=2` tells when to come again. Hostile variants:
                            `raw_retry_after=-1` sends any text, `body_kb=10000` and `header_kb=64` pad the answer,
-                           `encoding=utf-16|invalid|gzip` sends a body that is not what its headers say
+                           `encoding=utf-16|invalid|gzip` sends a body that is not what its headers say,
+                           `echo=1` sends key and prompt back in the message
     hang                   accept the request and send nothing, for ever; `hang=5` answers after 5 s
     reset=3                cut the connection after 3 chunks (0: right after the headers)
     half_event=3           after 3 chunks send half an event, then close as if all were well
@@ -61,7 +62,7 @@ class Encoding(StrEnum):
     """The headers announce gzip, and the body is plain."""
 
 
-HOSTILE = ("raw_retry_after", "body_kb", "header_kb", "encoding")
+HOSTILE = ("raw_retry_after", "body_kb", "header_kb", "encoding", "echo")
 OPTIONS: dict[Kind, tuple[str, ...]] = {
     Kind.STATUS: ("p", "retry_after", *HOSTILE),
     Kind.HANG: ("p",),
@@ -93,6 +94,8 @@ class Fault:
     body_kb: int = 0
     header_kb: int = 0
     encoding: Encoding | None = None
+    echo: bool = False
+    """Whether the message of an error contains the key and the prompt."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +205,7 @@ def _of_kind(kind: Kind, value: object, options: Mapping[str, Any], p: float, se
                 body_kb=_kilobytes(options, "body_kb", MOST_BODY_KB, setting_path),
                 header_kb=_kilobytes(options, "header_kb", MOST_HEADER_KB, setting_path),
                 encoding=_encoding(options, setting_path),
+                echo=bool(fields.integer(options.get("echo", 0), f"{setting_path}: echo", least=0, most=1)),
             )
         case Kind.HANG:
             return Fault(kind, seconds=FOREVER if value is None else durations.seconds(value, setting_path), p=p)

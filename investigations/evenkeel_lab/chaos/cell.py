@@ -4,54 +4,80 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import sqlite3
 import time
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.chaos.faults import STRUCK
 from evenkeel_lab.chaos.rig import COOLDOWN_SECONDS
+from evenkeel_lab.chaos.strikes.provider import FAILING_ACCOUNTS
 from evenkeel_lab.chaos.traffic import due_times, send_to
-from evenkeel_lab.chaos.watch import Watch, picks, scrape
+from evenkeel_lab.chaos.watch import Watch, longest_cooldown, picks, scrape
 from evenkeel_lab.runner.results.chaos_results import Cell, ProxyResult
 from evenkeel_lab.stack.http_client import client
+from evenkeel_lab.stack.litellm.fixtures import management_api
 
 if TYPE_CHECKING:
-    from evenkeel_lab.chaos.faults import Fault
+    from collections.abc import Sequence
+
+    from evenkeel_lab.chaos.fault import Fault
     from evenkeel_lab.chaos.rig import Rig, Subject
     from evenkeel_lab.stack.timed_requests import TimedRequest
 
-RATE = 6.0
+RATE = 8.0
 BEFORE_SECONDS, DURING_SECONDS, AFTER_SECONDS = 4.0, 8.0, 8.0
+# If a proxy loses requests, chance decides which one loses more: the cell is repeated.
+REPETITIONS, SEEDS = 3, 1000
 # Records are written within this time after their requests.
 JOURNAL_SECONDS, POLL_SECONDS = 10.0, 0.1
 
 
 async def run_cell(rig: Rig, fault: Fault, seed: int) -> Cell:
-    """Run a cell."""
-    await _calm_down(rig)
+    """Run a cell; several times if requests are lost in it, as one with all their requests."""
+    cell = await _run_once(rig, fault, seed)
+    for repetition in range(1, REPETITIONS):
+        if cell.plugin.served == cell.plugin.requests and cell.stock.served == cell.stock.requests:
+            break
+        cell = cell.merged_with(await _run_once(rig, fault, seed + repetition * SEEDS))
+    return cell
+
+
+async def _run_once(rig: Rig, fault: Fault, seed: int) -> Cell:
+    await rig.until_booted()
+    await _end_cooldowns(rig)
+    # A key of its own: its records in the journal are those of this cell's requests.
+    keys = {subject.name: await _new_key(subject) for subject in rig.subjects}
     total = BEFORE_SECONDS + DURING_SECONDS + AFTER_SECONDS
     due = due_times(RATE, total, seed)
-    recorded = _records(rig.plugin)
-    watch = Watch(rig.plugin, fault, rig.logged)
-    await watch.begin()
-    calm = await scrape(rig.plugin)
     start = time.monotonic()
-    sending = [asyncio.ensure_future(send_to(subject, due, start)) for subject in rig.subjects]
-    await asyncio.sleep(BEFORE_SECONDS)
-    async with contextlib.AsyncExitStack() as struck:
+
+    async def send(times: Sequence[float]) -> list[list[TimedRequest]]:
+        return await asyncio.gather(*(send_to(each, times, start, keys[each.name]) for each in rig.subjects))
+
+    sending = asyncio.ensure_future(send(due))
+    try:
+        await asyncio.sleep(BEFORE_SECONDS)
+        watch = Watch(rig.plugin, fault, rig.logged)
+        await watch.begin()
         at = time.monotonic()
         watching = asyncio.create_task(watch.run(at))
         try:
-            await struck.enter_async_context(fault.strike(rig))
-            await asyncio.sleep(max(at + DURING_SECONDS - time.monotonic(), 0.0))
-            await struck.aclose()
+            async with fault.strike(rig):
+                await asyncio.sleep(max(at + DURING_SECONDS - time.monotonic(), 0.0))
             ended = time.monotonic() - start
-            plugin, stock = await asyncio.gather(*sending)
+            cooldown = await longest_cooldown(rig.plugin)
+            plugin, stock = await sending
+            if ended + AFTER_SECONDS > total:
+                # The end of the fault took longer than planned.
+                later = [total + due for due in due_times(RATE, ended + AFTER_SECONDS - total, seed)]
+                for requests, further in zip((plugin, stock), await send(later), strict=True):
+                    requests.extend(further)
         finally:
-            for task in (*sending, watching):
-                task.cancel()
-            await asyncio.wait([*sending, watching])
-    served = sum(request.is_served for request in plugin)
+            watching.cancel()
+            await asyncio.wait([watching])
+    finally:
+        sending.cancel()
+        await asyncio.wait([sending])
     return Cell(
         fault=fault.name,
         about=fault.about,
@@ -62,8 +88,10 @@ async def run_cell(rig: Rig, fault: Fault, seed: int) -> Cell:
         metric_after=watch.sighting.metric_after,
         log_after=watch.sighting.log_after,
         log_lines=watch.sighting.log_lines,
-        picks=picks(calm, await scrape(rig.plugin)),
-        lost_records=await _lost(rig.plugin, recorded + served),
+        plugin_lines=watch.sighting.plugin_lines,
+        longest_cooldown=cooldown,
+        picks=picks(watch.before, await scrape(rig.plugin)),
+        lost_records=await _lost(rig.plugin, keys[rig.plugin.name], sum(request.is_served for request in plugin)),
     )
 
 
@@ -78,26 +106,33 @@ def _proxy_result(requests: list[TimedRequest], struck: float, ended: float) -> 
     )
 
 
-async def _calm_down(rig: Rig) -> None:
+async def _end_cooldowns(rig: Rig) -> None:
     """End what an earlier fault has left behind: cooldowns of the plugin and of LiteLLM."""
     headers = {"authorization": f"Bearer {rig.plugin.proxy.master_key}"}
-    async with client(seconds=10, base_url=rig.plugin.proxy.url, headers=headers) as sending:
-        for account in STRUCK:
+    async with client(seconds=30, base_url=rig.plugin.proxy.url, headers=headers) as sending:
+        for account in FAILING_ACCOUNTS:
             await sending.post(f"/evenkeel/accounts/{account}/release")
     await asyncio.sleep(COOLDOWN_SECONDS)
 
 
-def _records(subject: Subject) -> int:
-    """Return the number of successful requests in a proxy's journal."""
+async def _new_key(subject: Subject) -> str:
+    async with management_api(subject.proxy) as api:
+        return str((await api.post("/key/generate", max_budget=100.0, budget_duration="30d"))["key"])
+
+
+def _records(subject: Subject, key: str) -> int:
+    """Return the number of successful requests of a key in a proxy's journal."""
     path = subject.proxy.journal
     assert path is not None
+    hashed = hashlib.sha256(key.encode()).hexdigest()
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as journal:
-        return int(journal.execute("SELECT count(*) FROM evenkeel_journal WHERE status = 200").fetchone()[0])
+        query = "SELECT count(*) FROM evenkeel_journal WHERE status = 200 AND key = ?"
+        return int(journal.execute(query, (hashed,)).fetchone()[0])
 
 
-async def _lost(subject: Subject, expected: int) -> int:
-    """Return the number of records that are missing. More may be there, of clients that have left."""
+async def _lost(subject: Subject, key: str, served: int) -> int:
+    """Return the number of served requests of a key that have no record."""
     until = time.monotonic() + JOURNAL_SECONDS
-    while (missing := expected - _records(subject)) > 0 and time.monotonic() < until:
+    while (missing := served - _records(subject, key)) > 0 and time.monotonic() < until:
         await asyncio.sleep(POLL_SECONDS)
     return max(missing, 0)

@@ -1,46 +1,98 @@
-"""The matrix: every fault in turn on one rig, then a search for secrets. What is done is not repeated."""
+"""The matrix: every fault in turn on one rig, then a search for secrets.
+
+What was measured with this commit is not repeated.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.chaos.cell import BEFORE_SECONDS, DURING_SECONDS, RATE, run_cell
 from evenkeel_lab.chaos.rig import rig
 from evenkeel_lab.chaos.sweep import sweep
-from evenkeel_lab.runner.results.chaos_results import Cell, Matrix, Soak, Sweep, read_result, result_path, write_result
+from evenkeel_lab.errors import FaultNotCaused
+from evenkeel_lab.runner.results.chaos_results import (
+    PICK_SECONDS,
+    Cell,
+    Matrix,
+    Measured,
+    Soak,
+    Sweep,
+    pick_p99,
+    read_result,
+    result_path,
+    write_result,
+)
 from evenkeel_lab.runner.results.provenance import provenance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evenkeel_lab.chaos.faults import Fault
+    from evenkeel_lab.chaos.fault import Fault
     from evenkeel_lab.progress import Steps
 
-SWEEP = "sweep"
+
+@dataclass
+class Results:
+    """Results of the faults that were chosen."""
+
+    cells: list[Cell] = field(default_factory=list)
+    not_run: dict[str, str] = field(default_factory=dict)
+    """Why a fault could not be tried, by its name."""
+    swept: Sweep | None = None
+    """Result of the search for secrets; `None` if it was not made."""
+
+    @property
+    def leaks(self) -> list[str]:
+        """Secrets that were found, with the output."""
+        return self.swept.leaks if self.swept else []
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether all promises are kept in what was tried."""
+        slowest = pick_p99(self.cells)
+        is_fast = slowest is None or slowest <= PICK_SECONDS
+        return is_fast and not self.leaks and not any(cell.broken_promises for cell in self.cells)
 
 
 async def run_matrix(
-    faults: Sequence[Fault], litellm: str, data: Path, steps: Steps, *, is_whole: bool
-) -> tuple[list[Cell], Sweep | None]:
-    """Run the cells of `faults` that are not done yet, and return all. If `is_whole`, also look for secrets."""
-    cells = {fault.name: read_result(result_path(data, litellm, fault.name), Cell) for fault in faults}
-    swept = read_result(result_path(data, litellm, SWEEP), Sweep) if is_whole else None
-    missing = [fault for fault in faults if cells[fault.name] is None]
-    if missing or (is_whole and swept is None):
+    faults: Sequence[Fault], litellm: str, data: Path, steps: Steps, *, seeks_secrets: bool
+) -> Results:
+    """Run the cells of `faults` that are not done yet, and return all. If `seeks_secrets`, also look for secrets."""
+    commit, results = _commit(), Results()
+    cells: dict[str, Cell] = {}
+    for fault in faults:
+        measured = read_result(result_path(data, litellm, fault.name), Measured)
+        if measured is not None and measured.commit == commit:
+            cells[fault.name] = measured.cell
+    missing = [fault for fault in faults if fault.name not in cells]
+    if missing or seeks_secrets:
         async with rig(litellm, steps) as running:
-            possible = [fault for fault in missing if running.disk is not None or not fault.needs_disk]
-            for number, fault in enumerate(possible):
-                with steps.step(f"cell {number + 1} of {len(possible)}: {fault.about}"):
-                    done = await run_cell(running, fault, seed=number)
-                write_result(result_path(data, litellm, fault.name), done)
-                cells[fault.name] = done
-            if is_whole:
+            for number, fault in enumerate(missing):
+                if fault.needs_disk and running.disk is None:
+                    results.not_run[fault.name] = "it needs a disk in memory, which only root may mount"
+                    continue
+                try:
+                    with steps.step(f"cell {number + 1} of {len(missing)}: {fault.about}"):
+                        cell = await run_cell(running, fault, seed=number)
+                except FaultNotCaused as error:
+                    results.not_run[fault.name] = str(error)
+                    continue
+                write_result(result_path(data, litellm, fault.name), Measured(commit=commit, cell=cell))
+                cells[fault.name] = cell
+            if seeks_secrets:
                 with steps.step("a search for secrets"):
-                    swept = await sweep(running)
-                write_result(result_path(data, litellm, SWEEP), swept)
-    return [cell for fault in faults if (cell := cells[fault.name]) is not None], swept
+                    results.swept = await sweep(running)
+    results.cells = [cells[fault.name] for fault in faults if fault.name in cells]
+    return results
+
+
+def _commit() -> str:
+    origin = provenance(engine="")
+    return origin.commit + (", and changes beside it" if origin.dirty else "")
 
 
 def summary(litellm: str, cells: Sequence[Cell], swept: Sweep, soaked: Soak | None) -> Matrix:
@@ -48,7 +100,7 @@ def summary(litellm: str, cells: Sequence[Cell], swept: Sweep, soaked: Soak | No
     origin = provenance(engine="")
     return Matrix(
         measured=datetime.now(tz=UTC).date().isoformat(),
-        commit=origin.commit + (", and changes beside it" if origin.dirty else ""),
+        commit=_commit(),
         litellm=litellm,
         machine=f"{origin.machine}, {origin.cores} cores",
         rate=RATE,

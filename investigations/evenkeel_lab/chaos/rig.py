@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import json
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
+
+import psutil
 
 from evenkeel_lab.chaos.small_disk import small_disk
 from evenkeel_lab.chaos.tcp_link import TcpLink
@@ -30,6 +35,8 @@ PLUGIN, STOCK = "plugin", "stock"
 ACCOUNTS, WORKERS = 8, 2
 WARM_UPS, WARM_UPS_AT_ONCE = 30, 4
 TIMEOUT_SECONDS, COOLDOWN_SECONDS = 3.0, 5
+# A worker takes about 25 seconds to boot.
+BOOT_SECONDS = 40.0
 LATENCY = {"ttft_ms": "lognormal(median=100, sigma=0.4)", "gap_ms": 5, "length": 16}
 # Both proxies retry as often, and leave a failing account alone for as long.
 COMMON: dict[str, Any] = {
@@ -42,8 +49,9 @@ COMMON: dict[str, Any] = {
     "litellm_settings": {"request_timeout": TIMEOUT_SECONDS},
     "general_settings": {"store_model_in_db": True, "proxy_batch_write_at": 2},
 }
-OF_PLUGIN = {
+PLUGIN_SETTINGS = {
     "evenkeel": {
+        "reload": True,
         "rotation": {"shared": {"redis_url": "litellm"}},
         # Read from Postgres again and again: with a Redis for budgets, faults of Postgres would concern no look-up.
         "budgets": {"ttl": "500ms"},
@@ -96,6 +104,28 @@ class Rig:
         number = urlsplit(subject.proxy.services.redis_url).path
         return urlunsplit(urlsplit(self.ground.valkey.url)._replace(path=number))
 
+    async def accounts_with_faults(self, since_ns: int) -> set[str]:
+        """Return the accounts at which the mock provider has failed a request since a Unix time in nanoseconds."""
+        async with client(seconds=10) as reading:
+            journal = (await reading.get(f"{self.ground.mock.url}/_mock/journal")).raise_for_status().text
+        lines = map(json.loads, journal.splitlines())
+        return {line["account"] for line in lines if line["fault"] and line["received_ns"] >= since_ns}
+
+    async def has_reloaded(self) -> bool:
+        """Return whether the worker that answers has applied a change of its settings."""
+        headers = {"authorization": f"Bearer {self.plugin.proxy.master_key}"}
+        async with client(seconds=10, base_url=self.plugin.proxy.url, headers=headers) as reading:
+            health = (await reading.get("/evenkeel/settings/health")).raise_for_status().json()
+        return bool(health["reloads"])
+
+    async def until_booted(self) -> None:
+        """Wait until all workers run for long enough that they serve requests: a killed one is started again."""
+        while True:
+            ages = [time.time() - worker.create_time() for each in self.subjects for worker in workers_of(each)]
+            if len(ages) == WORKERS * len(self.subjects) and min(ages) >= BOOT_SECONDS:
+                return
+            await asyncio.sleep(1)
+
     async def post_faults(self, *entries: dict[str, Any]) -> None:
         """Replace the faults of the mock provider. Without any, it works."""
         async with client(seconds=10) as sending:
@@ -129,7 +159,7 @@ async def rig(version: str, steps: Steps) -> AsyncIterator[Rig]:
                 prometheus=Prometheus.EVENKEEL if own else Prometheus.STOCK,
                 rotation=Rotation.EVENKEEL if own else Rotation.OFF,
                 journal=Journal.SQLITE if own else Journal.OFF,
-                settings=merged(COMMON, OF_PLUGIN) if own else COMMON,
+                settings=merged(COMMON, PLUGIN_SETTINGS) if own else COMMON,
                 accounts=accounts,
                 workers=WORKERS,
                 keep_alive=600,
@@ -145,6 +175,19 @@ async def rig(version: str, steps: Steps) -> AsyncIterator[Rig]:
         infos = [*ground.service_infos, *(subject.proxy.info for subject in subjects)]
         parts = await running.enter_async_context(Parts(infos))
         yield Rig(ground, parts, (subjects[0], subjects[1]), redis, postgres, disk if is_small else None, clock)
+
+
+def workers_of(subject: Subject) -> list[psutil.Process]:
+    """Return the workers of a proxy, which its main process starts."""
+    children = psutil.Process(subject.proxy.info.pid).children()
+    return [child for child in children if _is_worker(child)]
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        command = " ".join(process.cmdline())
+        return "multiprocessing" in command and "resource_tracker" not in command
+    return False
 
 
 def _port(address: str) -> int:

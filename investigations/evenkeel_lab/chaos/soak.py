@@ -13,6 +13,7 @@ from evenkeel_lab.chaos.faults import FAULTS
 from evenkeel_lab.chaos.rig import rig
 from evenkeel_lab.chaos.traffic import due_times, send_to
 from evenkeel_lab.chaos.watch import scrape
+from evenkeel_lab.errors import FaultNotCaused, RigFailure
 from evenkeel_lab.runner.results.chaos_results import Growth, Soak
 from evenkeel_lab.stats.trend import trend
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.chaos.rig import Rig, Subject
     from evenkeel_lab.progress import Steps
 
-# About 80 % of what one worker with all callbacks serves on a core.
+# About 80 % of what both workers with all callbacks serve on the cores that the rig leaves them.
 RATE = 14.0
 # A fault for some seconds, then none for a while.
 FAULT_SECONDS, CALM_SECONDS = 8.0, 22.0
@@ -28,10 +29,14 @@ SAMPLE_SECONDS = 5.0
 # What grows while a proxy warms up is no leak.
 WARM_UP_SHARE = 0.25
 MIB = 2**20
-# Faults that stop all requests would empty everything.
+# Faults that stop all requests would empty everything, and a new worker has the memory of its warm-up.
 LEFT_OUT = frozenset(
-    {"nothing", "postgres_killed", "postgres_connections", "postgres_password", "schema_older", "clients_leave"}
+    {
+        *("nothing", "postgres_killed", "postgres_connections", "postgres_password", "schema_older"),
+        *("worker_killed", "engine_killed"),
+    }
 )
+LEAST_SAMPLES = 24
 METRICS = {
     "evenkeel_metrics_series": "series",
     "evenkeel_metrics_queue_length": "events that wait to be counted",
@@ -53,12 +58,20 @@ async def run_soak(litellm: str, minutes: float, steps: Steps) -> Soak:
             start = time.monotonic()
             sampling = asyncio.create_task(_sample(running.plugin, start, samples))
             striking = asyncio.create_task(_strike(running))
+            sending = asyncio.ensure_future(send_to(running.plugin, due_times(RATE, seconds, seed=1), start))
             try:
-                requests = await send_to(running.plugin, due_times(RATE, seconds, seed=1), start)
-            finally:
+                await asyncio.wait([sending, sampling, striking], return_when=asyncio.FIRST_COMPLETED)
                 for task in (sampling, striking):
-                    task.cancel()
-                await asyncio.wait([sampling, striking])
+                    if task.done():
+                        # It never ends by itself: this raises its error.
+                        task.result()
+                requests = await sending
+            finally:
+                for each in (sending, sampling, striking):
+                    each.cancel()
+                await asyncio.wait([sending, sampling, striking])
+    if len(samples) < LEAST_SAMPLES:
+        raise RigFailure(f"Only {len(samples)} samples were taken.", hint="Run the soak for longer.")
     served = sum(request.is_served for request in requests)
     return Soak(minutes=minutes, requests=len(requests), served=served, growths=growths(samples))
 
@@ -110,5 +123,7 @@ async def _strike(running: Rig) -> None:
         for fault in FAULTS:
             if fault.name not in LEFT_OUT and (running.disk is not None or not fault.needs_disk):
                 await asyncio.sleep(CALM_SECONDS)
-                async with fault.strike(running):
-                    await asyncio.sleep(FAULT_SECONDS)
+                # Whether a fault had an effect is judged by the matrix.
+                with contextlib.suppress(FaultNotCaused):
+                    async with fault.strike(running):
+                        await asyncio.sleep(FAULT_SECONDS)

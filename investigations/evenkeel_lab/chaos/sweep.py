@@ -1,10 +1,11 @@
-"""A search for secrets in everything that the plugin writes or answers, after requests and faults that contain them."""
+"""A search for secrets in all outputs of the plugin, after requests and errors of the provider that contain them."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
+import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 import psutil
 from redis.asyncio import Redis
 
+from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.runner.results.chaos_results import Sweep
 from evenkeel_lab.stack.http_client import client
 from evenkeel_lab.stack.litellm.fixtures import management_api
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
 KEYS, PHRASES, SESSIONS = 20, 10, 8
 ANSWER_SECONDS = 30.0
 MARK = "recognisable"
-# Faults whose errors contain what was sent.
-FAULTS = ("status=401", "status=429,retry_after=1", "status=500", "malformed", "reset=1")
+# Errors of the provider. Most of them contain the account's key and the prompt.
+PROVIDER_ERRORS = ("status=401,echo=1", "status=429,retry_after=1,echo=1", "status=500,echo=1", "malformed", "reset=1")
+# Each line of LiteLLM's log begins with a time or a level. Other lines belong to the one before.
+BEGINNING = re.compile(r"^(\d|INFO|WARNING|ERROR|CRITICAL|DEBUG|\x1b|\{|\[)")
 
 
 @dataclass(frozen=True)
@@ -40,13 +44,13 @@ class Secret:
 
 
 async def sweep(rig: Rig) -> Sweep:
-    """Plant secrets, and look for them in all ways out."""
+    """Send secrets, and look for them in all outputs."""
     secrets = await plant(rig)
-    texts = await ways_out(rig)
+    texts = await outputs(rig)
     return Sweep(
         secrets=len(secrets),
         kinds=len({secret.kind for secret in secrets}),
-        ways_out=list(texts),
+        outputs=list(texts),
         leaks=leaks(secrets, texts),
     )
 
@@ -58,8 +62,9 @@ async def plant(rig: Rig) -> list[Secret]:
     sessions = [f"{MARK}-session-{number}-{os.urandom(6).hex()}" for number in range(SESSIONS)]
     async with management_api(subject.proxy) as api:
         keys = [(await api.post("/key/generate", max_budget=10.0))["key"] for _ in range(KEYS)]
-    for number in range(max(KEYS, PHRASES, SESSIONS)):
-        fault = FAULTS[number % len(FAULTS)] if number % 2 else ""
+    for number in range(2 * len(PROVIDER_ERRORS) * max(1, KEYS // len(PROVIDER_ERRORS))):
+        # Every other request fails. Accounts that fail are not used any more, but others meet the error then.
+        fault = PROVIDER_ERRORS[number // 2 % len(PROVIDER_ERRORS)] if number % 2 else ""
         headers = {
             "authorization": f"Bearer {keys[number % KEYS]}",
             "x-session-id": sessions[number % SESSIONS],
@@ -84,7 +89,7 @@ async def plant(rig: Rig) -> list[Secret]:
     ]
 
 
-async def ways_out(rig: Rig) -> dict[str, str]:
+async def outputs(rig: Rig) -> dict[str, str]:
     """Return everything that the plugin has written, and its answers to admins and clients."""
     subject = rig.plugin
     return {
@@ -98,10 +103,10 @@ async def ways_out(rig: Rig) -> dict[str, str]:
 
 
 def leaks(secrets: list[Secret], texts: dict[str, str]) -> list[str]:
-    """Return what was found where, once for each kind of secret and way out."""
+    """Return what was found where, once for each kind of secret and output."""
     return [
-        f"{kind} in {way_out}"
-        for way_out, text in texts.items()
+        f"{kind} in {output}"
+        for output, text in texts.items()
         for kind in dict.fromkeys(secret.kind for secret in secrets if secret.text in text)
     ]
 
@@ -113,8 +118,18 @@ def _process_list() -> str:
 def _plugin_lines(subject: Subject) -> str:
     log = subject.proxy.info.log
     assert log is not None
-    lines = log.read_text(errors="replace").splitlines()
-    return "\n".join(line for line in lines if "evenkeel" in line)
+    return "\n".join(record for record in log_records(log.read_text(errors="replace")) if "evenkeel" in record)
+
+
+def log_records(text: str) -> list[str]:
+    """Return the records of a log, stack traces included."""
+    records: list[str] = []
+    for line in text.splitlines():
+        if records and not BEGINNING.match(line):
+            records[-1] += f"\n{line}"
+        else:
+            records.append(line)
+    return records
 
 
 async def _routes(subject: Subject) -> dict[str, str]:
@@ -123,8 +138,13 @@ async def _routes(subject: Subject) -> dict[str, str]:
     texts = {}
     async with client(seconds=ANSWER_SECONDS, base_url=subject.proxy.url, follow_redirects=True) as asking:
 
-        async def ask(name: str, method: str, path: str, headers: dict[str, str], **options: Any) -> None:
-            texts[name] = _whole(await asking.request(method, path, headers=headers, **options))
+        async def ask(
+            name: str, method: str, path: str, headers: dict[str, str], *, is_error: bool = False, **options: Any
+        ) -> None:
+            response = await asking.request(method, path, headers=headers, **options)
+            if response.is_error != is_error:
+                raise RigFailure(f"{method} {path} returned {response.status_code}.", hint="See the proxy's log.")
+            texts[name] = _whole(response)
 
         await ask("/metrics", "GET", "/metrics", own)
         await ask("/evenkeel/metrics", "GET", "/evenkeel/metrics", own)
@@ -135,9 +155,9 @@ async def _routes(subject: Subject) -> dict[str, str]:
         await ask("release", "POST", "/evenkeel/accounts/account-0/release", own)
         await ask("control", "POST", "/evenkeel/accounts/account-0/weight?value=1&reason=a+sweep", own)
         await ask("live page", "GET", "/evenkeel/", {})
-        await ask("error of an unknown account", "POST", "/evenkeel/accounts/unknown/release", own)
-        await ask("error of a wrong parameter", "GET", "/evenkeel/explain?modle=x", own)
-        await ask("error without an admin's key", "GET", "/evenkeel/accounts", foreign)
+        await ask("error of an unknown account", "POST", "/evenkeel/accounts/unknown/release", own, is_error=True)
+        await ask("error of a wrong parameter", "GET", "/evenkeel/explain?modle=x", own, is_error=True)
+        await ask("error without an admin's key", "GET", "/evenkeel/accounts", foreign, is_error=True)
         body = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "ahoy"}]}
         await ask("response to a client", "POST", "/v1/chat/completions", foreign, json=body)
     return texts
@@ -188,7 +208,26 @@ async def _output(arguments: list[str], environment: dict[str, str]) -> str:
         stderr=asyncio.subprocess.STDOUT,
     )
     output, _ = await process.communicate()
-    return output.decode(errors="replace")
+    text = output.decode(errors="replace")
+    # `evenkeel doctor` ends with 1 if it finds something.
+    if process.returncode not in {0, 1}:
+        raise RigFailure(f"evenkeel {arguments[0]} ended with {process.returncode}.", hint=text[-300:])
+    return text
+
+
+async def _value(opened: Any, key: bytes, kind: str) -> object:
+    match kind:
+        case "string":
+            return await opened.get(key)
+        case "hash":
+            return await opened.hgetall(key)
+        case "zset":
+            return await opened.zrange(key, 0, -1)
+        case "list":
+            return await opened.lrange(key, 0, -1)
+        case "set":
+            return await opened.smembers(key)
+    raise RigFailure(f"The value of {key!r} is a {kind}, which is not searched.", hint="Search it too.")
 
 
 async def _redis(rig: Rig) -> str:
@@ -199,7 +238,5 @@ async def _redis(rig: Rig) -> str:
     async with Redis.from_url(url) as opened:
         async for key in opened.scan_iter("*evenkeel*"):
             kind = str(await opened.type(key), "ascii")
-            read = {"string": opened.get, "hash": opened.hgetall}.get(kind)
-            value = await read(key) if read else await opened.zrange(key, 0, -1) if kind == "zset" else ""
-            texts.append([repr(key), repr(value)])
+            texts.append([repr(key), repr(await _value(opened, key, kind))])
     return json.dumps(texts)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
 CHUNK_BYTES = 65_536
 
@@ -26,7 +26,7 @@ class TcpLink:
         self.delay = 0.0
         """Seconds by which each chunk is delayed, in both directions."""
         self.is_cut = False
-        """Whether new connections are refused."""
+        """Whether new connections are reset."""
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -61,13 +61,23 @@ class TcpLink:
 
     @contextlib.contextmanager
     def cut(self) -> Iterator[None]:
-        """Reset all connections, and refuse new ones during the block."""
+        """Reset all connections, new ones too, during the block."""
         self.is_cut = True
         self._close_connections()
         try:
             yield
         finally:
             self.is_cut = False
+
+    @contextlib.asynccontextmanager
+    async def refusing(self) -> AsyncIterator[None]:
+        """Reset all connections, and do not listen during the block: new connections are refused by the system."""
+        self._server.close()
+        self._close_connections()
+        try:
+            yield
+        finally:
+            self._server = await asyncio.start_server(self._serve, LOOPBACK, self.port)
 
     def _close_connections(self) -> None:
         for writer in self._writers:

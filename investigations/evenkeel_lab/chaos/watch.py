@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,18 +11,21 @@ from typing import TYPE_CHECKING
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.stack.http_client import client
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evenkeel_lab.chaos.faults import Fault
+    from evenkeel_lab.chaos.fault import Fault
     from evenkeel_lab.chaos.rig import Subject
 
 POLL_SECONDS = 0.1
 SCRAPE_SECONDS = 3.0
 LOG_INTERVAL_SECONDS = 60.0
 PICKS = "evenkeel_rotation_pick_seconds_bucket"
+# Attempts that succeed show no fault.
+SUCCESSES = frozenset({("outcome", "success"), ("outcome", "cached")})
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -36,6 +38,8 @@ class Sighting:
     log_after: float | None = None
     log_lines: int = 0
     """Lines of the plugin's log with the fault's words."""
+    plugin_lines: int = 0
+    """All lines of the log that name the plugin."""
 
 
 @dataclass
@@ -47,10 +51,14 @@ class Watch:
     logged: dict[str, float]
     """When words of a fault were last seen in the log."""
     sighting: Sighting = field(default_factory=Sighting)
+    before: Samples = field(default_factory=dict)
+    """The plugin's samples before the fault."""
 
     async def begin(self) -> None:
         """Note how everything is before the fault."""
-        self._before = await scrape(self.subject)
+        self.before = await scrape(self.subject)
+        if not self.before:
+            raise RigFailure("The proxy returned no metrics before the fault.", hint="See the proxy's log.")
         self._offset = self._log.stat().st_size
         # The plugin logs a cause once a minute.
         self.is_log_due = time.monotonic() - self.logged.get(self.fault.log, -math.inf) > LOG_INTERVAL_SECONDS
@@ -61,7 +69,7 @@ class Watch:
             self._read_log(struck)
             if self.fault.metric and self.sighting.metric_after is None:
                 samples = await scrape(self.subject)
-                if samples and changed(self._before, samples, self.fault.metric):
+                if samples and changed(self.before, samples, self.fault.metric):
                     self.sighting.metric_after = time.monotonic() - struck
             await asyncio.sleep(POLL_SECONDS)
 
@@ -72,16 +80,17 @@ class Watch:
         return log
 
     def _read_log(self, struck: float) -> None:
-        if not self.fault.log:
-            return
         with self._log.open("rb") as lines:
             lines.seek(self._offset)
             text = lines.read().decode(errors="replace")
-        self.sighting.log_lines = len(re.findall(re.escape(self.fault.log), text))
-        if self.sighting.log_lines:
+        sighting = self.sighting
+        sighting.plugin_lines = sum("evenkeel" in line for line in text.splitlines())
+        number = text.count(self.fault.log) if self.fault.log else 0
+        if number > sighting.log_lines:
             self.logged[self.fault.log] = time.monotonic()
-            if self.sighting.log_after is None:
-                self.sighting.log_after = time.monotonic() - struck
+            if sighting.log_after is None:
+                sighting.log_after = time.monotonic() - struck
+        sighting.log_lines = number
 
 
 async def scrape(subject: Subject) -> Samples:
@@ -100,8 +109,19 @@ async def scrape(subject: Subject) -> Samples:
 
 
 def changed(before: Samples, after: Samples, metric: str) -> bool:
-    """Return whether a sample of a metric is new or has another value."""
-    return any(before.get(key) != value for key, value in after.items() if key[0] == metric)
+    """Return whether a sample of a metric, but for successes, is new or has another value."""
+    relevant = ((key, value) for key, value in after.items() if key[0] == metric and not SUCCESSES & {*key[1]})
+    return any(before.get(key) != value for key, value in relevant)
+
+
+async def longest_cooldown(subject: Subject) -> float | None:
+    """Return the seconds of the longest cooldown of an account, quarantines left out; `None` if there is none."""
+    headers = {"authorization": f"Bearer {subject.proxy.master_key}"}
+    async with client(seconds=SCRAPE_SECONDS, headers=headers) as reading:
+        answer = (await reading.get(f"{subject.proxy.url}/evenkeel/accounts")).raise_for_status().json()
+    scopes = [scope for account in answer["accounts"] for scope in (account, *account.get("models", ()))]
+    lengths = [scope.get("cooldown_seconds") for scope in scopes]
+    return max((seconds for seconds in lengths if seconds is not None), default=None)
 
 
 def picks(before: Samples, after: Samples) -> dict[str, float]:

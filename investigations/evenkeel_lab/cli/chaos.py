@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from evenkeel_lab.chaos.faults import FAULTS, Fault
-from evenkeel_lab.chaos.matrix import run_matrix, summary
+from evenkeel_lab.chaos.faults import FAULTS
+from evenkeel_lab.chaos.matrix import Results, run_matrix, summary
 from evenkeel_lab.chaos.soak import run_soak
 from evenkeel_lab.cli.output import show
-from evenkeel_lab.errors import nearest
+from evenkeel_lab.errors import RIG_INVALID, nearest
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.runner.results.chaos_results import (
-    FOLDER,
-    PICK_SECONDS,
     Cell,
     Soak,
     pick_p99,
@@ -30,6 +28,9 @@ from evenkeel_lab.runner.results.chaos_results import (
 )
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION, require_allowed
 
+if TYPE_CHECKING:
+    from evenkeel_lab.chaos.fault import Fault
+
 DATA, SOAK = "data", "soak"
 
 
@@ -39,7 +40,7 @@ DATA, SOAK = "data", "soak"
 @click.option("--quick", is_flag=True, help="Only the faults that continuous integration tries.")
 @click.option("--soak", "minutes", type=click.FloatRange(min=1), help="Minutes of a soak, instead of the matrix.")
 @click.option("--litellm", "version", default=DEFAULT_VERSION, show_default=True, help="The LiteLLM version.")
-@click.option("--fresh", is_flag=True, help="Begin again instead of continuing.")
+@click.option("--fresh", is_flag=True, help="Measure the chosen faults again, also those that are done.")
 @click.option("--write", is_flag=True, help="Replace the committed results, of which reports/reliability.md is made.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 @click.pass_context
@@ -58,46 +59,52 @@ def chaos(  # one for each option
     """Cause a failure of each part around a proxy, one FAULT after the other, and count the requests that clients lose.
 
     Two proxies get the same requests: one with the plugin, one without it. The exit code is 1 if a cell does not keep
-    what the plugin promises.
+    what the plugin promises, and 3 if a fault could not be caused.
     """
     faults = chosen(names, quick=quick)
     if list_only:
         show(listed(faults))
         return
-    if write and (names or quick):
-        raise click.UsageError("--write commits the whole matrix: leave FAULT and --quick out.")
+    if write and (names or quick or minutes):
+        raise click.UsageError("--write commits the whole matrix: leave FAULT, --quick and --soak out.")
     require_allowed(version)
     data = home().parent / DATA
     steps = shown_on(Console(stderr=True))
     if minutes:
         soak = asyncio.run(run_soak(version, minutes, steps))
         write_result(result_path(data, version, SOAK), soak)
-        if as_json:
-            click.echo(soak.model_dump_json())
-        else:
-            show(growth_table(soak))
+        click.echo(soak.model_dump_json()) if as_json else show(growth_table(soak))
         context.exit(1 if any(growth.is_rising for growth in soak.growths) else 0)
     if fresh:
-        shutil.rmtree(data / FOLDER / version, ignore_errors=True)
-    is_whole = not names and not quick
-    cells, swept = asyncio.run(run_matrix(faults, version, data, steps, is_whole=is_whole))
-    if write and swept:
+        for fault in faults:
+            result_path(data, version, fault.name).unlink(missing_ok=True)
+    results = asyncio.run(run_matrix(faults, version, data, steps, seeks_secrets=not names))
+    if write and results.swept and not results.not_run:
         last_soak = read_result(result_path(data, version, SOAK), Soak)
-        click.echo(write_matrix(home(), summary(version, cells, swept, last_soak)), err=as_json)
-    leaks = swept.leaks if swept else []
-    slowest = pick_p99(cells)
+        click.echo(write_matrix(home(), summary(version, results.cells, results.swept, last_soak)), err=as_json)
     if as_json:
-        rows = [cell.model_dump() | {"broken": cell.broken_promises} for cell in cells]
-        click.echo(json.dumps({"cells": rows, "leaks": leaks}))
+        click.echo(json.dumps(document(results)))
     else:
-        show(table(cells))
-        if swept:
-            outcome = "; ".join(leaks) or "none found"
-            click.echo(f"\n{swept.secrets} secrets in {len(swept.ways_out)} ways out: {outcome}")
-        if slowest is not None:
-            click.echo(f"99 % of all picks took at most {slowest * 1000:.3g} ms")
-    is_kept = not any(cell.broken_promises for cell in cells) and (slowest is None or slowest <= PICK_SECONDS)
-    context.exit(0 if is_kept and not leaks else 1)
+        _show_results(results)
+    context.exit(0 if results.are_kept and not results.not_run else 1 if not results.are_kept else RIG_INVALID)
+
+
+def document(results: Results) -> dict[str, Any]:
+    """Return the results as a JSON document."""
+    rows = [cell.model_dump() | {"broken": cell.broken_promises} for cell in results.cells]
+    return {"cells": rows, "leaks": results.leaks, "not_run": results.not_run}
+
+
+def _show_results(results: Results) -> None:
+    show(table(results.cells))
+    if results.swept:
+        outcome = "; ".join(results.leaks) or "none found"
+        click.echo(f"\n{results.swept.secrets} secrets in {len(results.swept.outputs)} outputs: {outcome}")
+    slowest = pick_p99(results.cells)
+    if slowest is not None:
+        click.echo(f"99 % of all picks took at most {slowest * 1000:.3g} ms")
+    for name, why in results.not_run.items():
+        click.echo(f"{name} was not tried: {why}")
 
 
 def chosen(names: tuple[str, ...], *, quick: bool) -> list[Fault]:

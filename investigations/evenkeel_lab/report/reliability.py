@@ -84,8 +84,8 @@ def _soak(soak: Soak) -> list[str]:
 def _secrets(sweep: Sweep) -> str:
     result = "none was found" if not sweep.leaks else f"**found: {text('; '.join(sweep.leaks))}**"
     return paragraph(
-        f"After the faults, {sweep.secrets} secrets of {sweep.kinds} kinds were looked for in {len(sweep.ways_out)} "
-        f"ways out: {result}. The ways out: {text(', '.join(sweep.ways_out))}."
+        f"After the faults, {sweep.secrets} secrets of {sweep.kinds} kinds were looked for in {len(sweep.outputs)} "
+        f"outputs: {result}. The outputs: {text(', '.join(sweep.outputs))}."
     )
 
 

@@ -61,6 +61,19 @@ async def test_a_cut_link_resets_connections_and_refuses_new_ones(link: TcpLink)
     again[1].close()
 
 
+async def test_a_link_to_a_dead_server_refuses_connections(link: TcpLink) -> None:
+    connection = await asyncio.open_connection(LOOPBACK, link.port)
+    assert await echoed(*connection) == b"ahoy\n"
+    async with link.refusing():
+        with pytest.raises(ConnectionResetError):
+            await connection[0].read()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(LOOPBACK, link.port)
+    again = await asyncio.open_connection(LOOPBACK, link.port)
+    assert await echoed(*again) == b"ahoy\n"
+    again[1].close()
+
+
 def test_an_address_keeps_everything_but_its_port() -> None:
     link = TcpLink(1)
     assert link.url("postgresql://u:p%40@127.0.0.1:5/db?sslmode=disable") == (

@@ -15,6 +15,9 @@ def test_a_metric_has_changed_if_a_sample_is_new_or_has_another_value() -> None:
     assert changed(before, {("a", ()): 0.0}, "a")
     assert changed(before, {("b", (("x", "2"),)): 0.0}, "b")
     assert not changed(before, {("a", ()): 0.0}, "b")
+    # A request that succeeds shows no fault.
+    assert not changed(before, {("a", (("outcome", "success"),)): 5.0}, "a")
+    assert changed(before, {("a", (("outcome", "transient"),)): 1.0}, "a")
 
 
 def test_picks_of_before_the_cell_do_not_count() -> None:

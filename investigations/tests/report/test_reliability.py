@@ -18,6 +18,8 @@ def cell(fault: str, served: int, lost: int = 0) -> Cell:
         metric_after=0.25,
         log_after=None,
         log_lines=0,
+        plugin_lines=0,
+        longest_cooldown=None,
         picks={"0.0005": 600, "0.001": 600},
         lost_records=lost,
     )
@@ -34,12 +36,12 @@ def test_the_page_begins_with_the_result_and_marks_what_is_not_kept() -> None:
             before_seconds=4,
             during_seconds=8,
             cells=[cell("flood", 100), cell("fire", 80, lost=2)],
-            sweep=Sweep(secrets=50, kinds=6, ways_out=["log", "metrics"], leaks=[]),
+            sweep=Sweep(secrets=50, kinds=6, outputs=["log", "metrics"], leaks=[]),
         )
     )
     assert "**1 of 2 cells keep all promises.**" in page
     assert "at most 0.5 ms" in page
-    assert "50 secrets of 6 kinds were looked for in 2 ways out: none was found" in page.replace("\n", " ")
+    assert "50 secrets of 6 kinds were looked for in 2 outputs: none was found" in page.replace("\n", " ")
     assert "200 ms with the plugin, and 250 ms without it" in page
     rows = " ".join(page.split())
     assert "| flood happens | 100.0% | 90.0% | 1.0 s | 0.2 s | | | 0 | yes |" in rows

@@ -208,7 +208,8 @@ class App:
             key=key_in(credential_of(exchange.headers, family.dialect)),
         )
         if job is not None and job.fault is not None:
-            refused = hostile(refused, job.fault)
+            secrets = credential_of(exchange.headers, family.dialect) + b" " + job.request.prompt
+            refused = hostile(refused, job.fault, secrets.decode(errors="replace"))
         exchange.respond(refused.status, lines(refused.headers) + times(exchange.received_ns, now), refused.body)
         if job is not None:
             job.sent_ns = now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from evenkeel_mock.faults import Encoding
@@ -11,14 +12,16 @@ if TYPE_CHECKING:
     from evenkeel_mock.faults import Fault
 
 KB = 1024
-# Parsers limit the length of a line rather than that of all headers.
-HEADER_LINE_BYTES = 8 * KB
+# Parsers limit the length of a line, name included, to 8 KB or less, rather than that of all headers.
+HEADER_LINE_BYTES = 4 * KB
 RETRY_AFTER = ("retry-after", "retry-after-ms")
 
 
-def hostile(response: Response, fault: Fault) -> Response:
-    """Return what a fault makes of an error response."""
+def hostile(response: Response, fault: Fault, secrets: str = "") -> Response:
+    """Return what a fault makes of an error response. `secrets` are the key and the prompt of the request."""
     status, headers, body = response
+    if fault.echo:
+        body = body.replace(b'"message":"', b'"message":"' + json.dumps(f"{secrets} ")[1:-1].encode(), 1)
     if fault.raw_retry_after:
         headers = [header for header in headers if header[0] not in RETRY_AFTER]
         headers.append(("retry-after", fault.raw_retry_after))

@@ -35,6 +35,13 @@ def test_a_body_and_headers_are_as_large_as_wanted() -> None:
     assert 20 * 1024 <= sum(map(len, padding)) <= 24 * 1024
 
 
+def test_an_error_may_contain_the_key_and_the_prompt() -> None:
+    rejection = response(status_rejection(401), Dialect.OPENAI, 0)
+    answer = hostile(rejection, parse_header("status=401,echo=1"), 'Bearer sk-1 say "hi"')
+    assert json.loads(answer.body)["error"]["message"].startswith('Bearer sk-1 say "hi" ')
+    assert hostile(rejection, parse_header("status=401"), "Bearer sk-1") == rejection
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "invalid"])
 def test_a_body_is_encoded_otherwise_than_its_headers_say(encoding: str) -> None:
     answer = refused(f"status=429,encoding={encoding}")

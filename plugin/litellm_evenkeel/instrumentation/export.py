@@ -1,14 +1,16 @@
 """Export of samples to Prometheus: collected at each scrape by one process, written periodically by several workers.
 
 With PROMETHEUS_MULTIPROC_DIR, any worker answers a scrape from files that all workers write, without the values of
-collectors in memory. Therefore each worker writes its samples to its files every few seconds, and the mode of each
-metric states how Prometheus' client merges them. The values of a dead worker count until LiteLLM marks it as dead.
+collectors in memory. Therefore each worker writes its samples to its files, every half second if they are few, and the
+mode of each metric states how Prometheus' client merges them. The values of a dead worker count until LiteLLM marks it
+as dead.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     Samples = Callable[[], Iterable["Sample"]]
     OnError = Callable[[str, Exception], None]
 
-WRITE_INTERVAL_SECONDS = 5.0
+# A worker pauses for this many times as long as its last write took, so writes take a hundredth of its time at most.
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS, PAUSES_PER_WRITE = 0.5, 5.0, 100
 SAMPLES_PER_SLICE = 64
 # Event loops hold only weak references to tasks: without this set, a task might be garbage-collected.
 _TASKS: set[asyncio.Task[None]] = set()
@@ -126,15 +129,20 @@ class SampleWriter:
         except Exception as error:  # noqa: BLE001 - the rest of a worker's shutdown must go on
             self._on_error("writing metrics", error)
 
-    async def keep_writing(self, seconds: float = WRITE_INTERVAL_SECONDS) -> None:
-        """Write all samples every `seconds`, until cancelled."""
+    async def keep_writing(self) -> None:
+        """Write all samples again and again, until cancelled."""
         while True:
+            seconds = 0.0
             try:
-                for _ in self.write_in_slices():
+                slices, is_unfinished = self.write_in_slices(), True
+                while is_unfinished:
+                    began = time.perf_counter()
+                    is_unfinished = next(slices, self) is not self
+                    seconds += time.perf_counter() - began
                     await asyncio.sleep(0)
             except Exception as error:  # noqa: BLE001 - the next write may succeed
                 self._on_error("writing metrics", error)
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(min(max(PAUSES_PER_WRITE * seconds, MIN_PAUSE_SECONDS), MAX_PAUSE_SECONDS))
 
     def _write(self, definition: MetricDefinition, labels: tuple[str, ...], value: float) -> None:
         metric = self._metrics[definition]

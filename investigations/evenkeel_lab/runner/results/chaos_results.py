@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FILE, FOLDER, SCHEMA = "chaos.json", "chaos", 1
+FILE, FOLDER, SCHEMA = "chaos.json", "chaos", 2
 # What the plugin promises. A fault is noticed when something needs the part that fails: budgets, every half second.
 # There may be a line in the log for each kind of budget, or for each connection.
 RECOVERY_SECONDS, VISIBLE_SECONDS, MOST_LOG_LINES = 5.0, 2.0, 6
+MOST_PLUGIN_LINES = 40
+# `cooldown.max_rate_limit`, and the random part that is added.
+LONGEST_COOLDOWN_SECONDS = 1800.0 + 2.0
 PICK_SECONDS, MIN_PICKS = 0.002, 1000
 # A slope below this share of a value a minute is none.
 RISING_SHARE = 0.001
@@ -41,6 +44,15 @@ class ProxyResult(BaseModel):
         """Share of requests that were served, from the beginning of the fault on."""
         return self.served / self.requests if self.requests else 1.0
 
+    def merged_with(self, other: ProxyResult) -> ProxyResult:
+        """Return the result of both together."""
+        return ProxyResult(
+            requests=self.requests + other.requests,
+            served=self.served + other.served,
+            recovered_after=max(self.recovered_after, other.recovered_after),
+            calm_latencies=[*self.calm_latencies, *other.calm_latencies],
+        )
+
 
 class Cell(BaseModel):
     """Result of a cell."""
@@ -58,6 +70,10 @@ class Cell(BaseModel):
     log_after: float | None
     log_lines: int
     """Lines of the log with these words."""
+    plugin_lines: int
+    """All lines of the log that name the plugin."""
+    longest_cooldown: float | None
+    """Seconds of the longest cooldown when the fault ended, quarantines left out; `None` if there was none."""
     picks: dict[str, float]
     """Histogram of the time to pick an account: the number of picks up to each bound in seconds."""
     lost_records: int
@@ -74,9 +90,35 @@ class Cell(BaseModel):
             "recovery": self.plugin.recovered_after <= RECOVERY_SECONDS,
             "records": self.lost_records == 0,
             "visible": all(after is not None and after <= VISIBLE_SECONDS for after in sightings),
-            "log": self.log_lines <= MOST_LOG_LINES,
+            "log": self.log_lines <= MOST_LOG_LINES and self.plugin_lines <= MOST_PLUGIN_LINES,
+            "cooldown": (self.longest_cooldown or 0.0) <= LONGEST_COOLDOWN_SECONDS,
         }
         return [name for name, is_kept in kept.items() if not is_kept]
+
+    def merged_with(self, other: Cell) -> Cell:
+        """Return this cell with the requests of a repetition, and the worse of all else."""
+        return self.model_copy(
+            update={
+                "plugin": self.plugin.merged_with(other.plugin),
+                "stock": self.stock.merged_with(other.stock),
+                "metric_after": _later(self.metric_after, other.metric_after),
+                # A repetition comes too soon for another line of the log.
+                "log": self.log or other.log,
+                "log_after": self.log_after if self.log else other.log_after,
+                "log_lines": max(self.log_lines, other.log_lines),
+                "plugin_lines": max(self.plugin_lines, other.plugin_lines),
+                "longest_cooldown": max(self.longest_cooldown or 0.0, other.longest_cooldown or 0.0),
+                "picks": {
+                    bound: self.picks.get(bound, 0.0) + other.picks.get(bound, 0.0)
+                    for bound in {**self.picks, **other.picks}
+                },
+                "lost_records": self.lost_records + other.lost_records,
+            }
+        )
+
+
+def _later(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else max(first, second)
 
 
 def pick_p99(cells: Sequence[Cell]) -> float | None:
@@ -92,15 +134,22 @@ def pick_p99(cells: Sequence[Cell]) -> float | None:
     return min(bound for bound, count in counts.items() if count >= 0.99 * total) if total >= MIN_PICKS else None
 
 
+class Measured(BaseModel):
+    """A result with the code that it was measured with."""
+
+    commit: str
+    cell: Cell
+
+
 class Sweep(BaseModel):
     """Result of the search for secrets."""
 
     secrets: int
     """Number of secrets that were planted."""
     kinds: int
-    ways_out: list[str]
+    outputs: list[str]
     leaks: list[str]
-    """Secrets that were found, with the way out."""
+    """Secrets that were found, with the output."""
 
 
 class Growth(BaseModel):
@@ -145,7 +194,7 @@ class Matrix(BaseModel):
 
 
 def result_path(data: Path, litellm: str, name: str) -> Path:
-    """Return the path of the result of a cell, or of the sweep."""
+    """Return the path of the result of a cell, or of the soak."""
     return data / FOLDER / litellm / f"{name}.json"
 
 
@@ -158,7 +207,7 @@ def read_result(path: Path, kind: type[Result]) -> Result | None:
 
 
 def write_result(path: Path, result: BaseModel) -> None:
-    """Write the result of a cell or of the sweep."""
+    """Write the result of a cell, or of the soak."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_text(path, result.model_dump_json())
 

@@ -172,12 +172,14 @@ def slower(module: ModuleType) -> None:
 
 
 def jumping_clock(_: ModuleType) -> None:
-    """Set the clock an hour ahead while the file CLOCK_OF_PROXY exists."""
+    """Set `time.time()` an hour ahead while the file CLOCK_OF_PROXY exists, and leave a mark beside it."""
     path, original, offset = Path(os.environ["CLOCK_OF_PROXY"]), time.time, [0.0]
 
     def watch() -> None:
         while True:
             offset[0] = HOUR if path.exists() else 0.0
+            if offset[0]:
+                path.with_name(f"{path.name}-seen-{os.getpid()}").touch()
             time.sleep(CLOCK_POLL_SECONDS)
 
     time.time = lambda: original() + offset[0]

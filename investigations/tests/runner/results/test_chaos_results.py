@@ -35,6 +35,8 @@ CELL = Cell(
     metric_after=0.4,
     log_after=0.2,
     log_lines=1,
+    plugin_lines=3,
+    longest_cooldown=None,
     picks={"0.001": 100, "+Inf": 100},
     lost_records=0,
 )
@@ -51,10 +53,23 @@ CELL = Cell(
         ({"log_after": 3.0}, ["visible"]),
         ({"metric": "", "metric_after": None}, []),
         ({"log_lines": 1000}, ["log"]),
+        ({"plugin_lines": 1000}, ["log"]),
+        ({"longest_cooldown": 1e12}, ["cooldown"]),
     ],
 )
 def test_a_cell_names_the_promises_that_it_does_not_keep(change: dict[str, Any], broken: list[str]) -> None:
     assert CELL.model_copy(update=change).broken_promises == broken
+
+
+def test_a_repetition_adds_requests_and_keeps_the_worse_of_all_else() -> None:
+    other = CELL.model_copy(
+        update={"metric_after": 1.5, "log": "", "log_after": None, "log_lines": 0, "plugin_lines": 9, "lost_records": 2}
+    )
+    merged = CELL.merged_with(other)
+    assert (merged.plugin.requests, merged.stock.served) == (200, 180)
+    assert (merged.metric_after, merged.log_after, merged.plugin_lines, merged.lost_records) == (1.5, 0.2, 9, 2)
+    assert merged.picks == {"0.001": 200, "+Inf": 200}
+    assert CELL.merged_with(CELL.model_copy(update={"metric_after": None})).metric_after is None
 
 
 def test_cells_that_are_done_are_kept(tmp_path: Path) -> None:
@@ -77,7 +92,7 @@ def test_the_committed_summary_is_read_as_it_was_written(tmp_path: Path) -> None
         before_seconds=4,
         during_seconds=8,
         cells=[CELL],
-        sweep=Sweep(secrets=50, kinds=6, ways_out=["log"], leaks=[]),
+        sweep=Sweep(secrets=50, kinds=6, outputs=["log"], leaks=[]),
     )
     path = write_matrix(tmp_path, matrix)
     found = read_matrix(tmp_path)

@@ -1,0 +1,1 @@
+"""Causes of the faults, each with the evidence that it had an effect."""
