@@ -38,7 +38,7 @@ TIMEOUT_SECONDS, COOLDOWN_SECONDS = 3.0, 5
 # A worker takes about 25 seconds to boot.
 BOOT_SECONDS = 40.0
 LATENCY = {"ttft_ms": "lognormal(median=100, sigma=0.4)", "gap_ms": 5, "length": 16}
-# Both proxies retry as often, and leave a failing account alone for as long.
+# Both proxies retry as often, and cool an account down after one failure, for as long at first.
 COMMON: dict[str, Any] = {
     "router_settings": {
         "num_retries": 3,
@@ -52,7 +52,10 @@ COMMON: dict[str, Any] = {
 PLUGIN_SETTINGS = {
     "evenkeel": {
         "reload": True,
-        "rotation": {"shared": {"redis_url": "litellm"}},
+        "rotation": {
+            "shared": {"redis_url": "litellm"},
+            "cooldown": {"allowed_failures": 0, "initial": f"{COOLDOWN_SECONDS}s"},
+        },
         # Read from Postgres again and again: with a Redis for budgets, faults of Postgres would concern no look-up.
         "budgets": {"ttl": "500ms"},
     }

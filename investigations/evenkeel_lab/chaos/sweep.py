@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import psutil
 from redis.asyncio import Redis
 
+from evenkeel_lab.chaos.watch import is_of_plugin
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.runner.results.chaos_results import Sweep
 from evenkeel_lab.stack.http_client import client
@@ -93,7 +94,7 @@ async def outputs(rig: Rig) -> dict[str, str]:
     """Return everything that the plugin has written, and its answers to admins and clients."""
     subject = rig.plugin
     return {
-        "lines of the log that name the plugin": _plugin_lines(subject),
+        "lines of the log that come from the plugin": _plugin_lines(subject),
         "process list": _process_list(),
         **await _routes(subject),
         **_files(subject),
@@ -118,7 +119,7 @@ def _process_list() -> str:
 def _plugin_lines(subject: Subject) -> str:
     log = subject.proxy.info.log
     assert log is not None
-    return "\n".join(record for record in log_records(log.read_text(errors="replace")) if "evenkeel" in record)
+    return "\n".join(filter(is_of_plugin, log_records(log.read_text(errors="replace"))))
 
 
 def log_records(text: str) -> list[str]:

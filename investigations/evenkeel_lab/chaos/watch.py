@@ -24,6 +24,8 @@ POLL_SECONDS = 0.1
 SCRAPE_SECONDS = 3.0
 LOG_INTERVAL_SECONDS = 60.0
 PICKS = "evenkeel_rotation_pick_seconds_bucket"
+# What the plugin logs, and a stack trace through its code. The bare name is also in paths of the lab's cache.
+PLUGIN_MARKS = ("evenkeel: ", "/litellm_evenkeel/")
 # Attempts that succeed show no fault.
 SUCCESSES = frozenset({("outcome", "success"), ("outcome", "cached")})
 
@@ -39,7 +41,7 @@ class Sighting:
     log_lines: int = 0
     """Lines of the plugin's log with the fault's words."""
     plugin_lines: int = 0
-    """All lines of the log that name the plugin."""
+    """All lines of the log that come from the plugin."""
 
 
 @dataclass
@@ -84,13 +86,18 @@ class Watch:
             lines.seek(self._offset)
             text = lines.read().decode(errors="replace")
         sighting = self.sighting
-        sighting.plugin_lines = sum("evenkeel" in line for line in text.splitlines())
+        sighting.plugin_lines = sum(map(is_of_plugin, text.splitlines()))
         number = text.count(self.fault.log) if self.fault.log else 0
         if number > sighting.log_lines:
             self.logged[self.fault.log] = time.monotonic()
             if sighting.log_after is None:
                 sighting.log_after = time.monotonic() - struck
         sighting.log_lines = number
+
+
+def is_of_plugin(text: str) -> bool:
+    """Return whether a line or record of the log comes from the plugin."""
+    return any(mark in text for mark in PLUGIN_MARKS)
 
 
 async def scrape(subject: Subject) -> Samples:

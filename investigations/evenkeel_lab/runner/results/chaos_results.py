@@ -71,7 +71,7 @@ class Cell(BaseModel):
     log_lines: int
     """Lines of the log with these words."""
     plugin_lines: int
-    """All lines of the log that name the plugin."""
+    """All lines of the log that come from the plugin."""
     longest_cooldown: float | None
     """Seconds of the longest cooldown when the fault ended, quarantines left out; `None` if there was none."""
     picks: dict[str, float]

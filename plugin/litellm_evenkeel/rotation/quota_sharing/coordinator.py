@@ -311,8 +311,8 @@ class QuotaCoordinator:
         if self._throttle.allows(self._clock()):
             # The text of the error may contain an address.
             LOG.warning(
-                "Redis for shared limits is unavailable (%s). Each of %d workers uses 1/%d of every limit until it is"
-                " back. See `rotation.shared`.",
+                "evenkeel: Redis for shared limits is unavailable (%s). Each of %d workers uses 1/%d of every limit"
+                " until it is back. See `rotation.shared`.",
                 type(error).__name__,
                 self.workers,
                 self.workers,
