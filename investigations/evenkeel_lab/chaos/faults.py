@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.chaos.fault import Fault
 from evenkeel_lab.chaos.strikes import provider, proxies, servers
+from evenkeel_lab.chaos.strikes.redis_failover import failover
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +45,7 @@ REDIS = (
         "Redis is read-only, as a replica",
         servers.redis_commands("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"),
     ),
+    _of_redis("failover", "a replica of Redis takes over within a second, and later its master again", failover),
     Fault("redis_flushed", "Redis loses all keys", servers.redis_commands("FLUSHALL")),
     _of_redis(
         "full",

@@ -21,6 +21,7 @@ from evenkeel_lab.stack.litellm.accounts import mock_settings, unlimited_account
 from evenkeel_lab.stack.litellm.config import Journal, Prometheus, ProxySpec, Rotation, merged
 from evenkeel_lab.stack.parts import Parts
 from evenkeel_lab.stack.sample_requests import ask
+from evenkeel_lab.stack.servers.valkey import valkey_replica
 from evenkeel_lab.stack.stack import Options, stack
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.progress import Steps
     from evenkeel_lab.stack.litellm.proxy import Proxy, Services
+    from evenkeel_lab.stack.servers.valkey import Valkey
     from evenkeel_lab.stack.stack import Stack
 
 PLUGIN, STOCK = "plugin", "stock"
@@ -84,6 +86,8 @@ class Rig:
     redis: TcpLink
     postgres: TcpLink
     """The links through which both proxies reach their servers."""
+    replica: Valkey
+    """The replica of the server behind the link to Redis."""
     disk: Path | None
     """The disk of both proxies' files; `None` if it cannot be filled without harm to others."""
     clock: Path
@@ -142,6 +146,7 @@ async def rig(version: str, steps: Steps) -> AsyncIterator[Rig]:
     settings = {"latency": LATENCY, **mock_settings(accounts)}
     async with contextlib.AsyncExitStack() as running:
         ground = await running.enter_async_context(stack(Options(mock_settings=settings), steps=steps))
+        replica = await running.enter_async_context(valkey_replica(ground.folder, ground.logs, ground.valkey))
         redis = await running.enter_async_context(TcpLink(_port(ground.valkey.info.address)))
         postgres = await running.enter_async_context(TcpLink(_port(ground.postgres.info.address)))
 
@@ -177,7 +182,9 @@ async def rig(version: str, steps: Steps) -> AsyncIterator[Rig]:
             subjects.append(Subject(name, proxy, entities.key, entities.customers))
         infos = [*ground.service_infos, *(subject.proxy.info for subject in subjects)]
         parts = await running.enter_async_context(Parts(infos))
-        yield Rig(ground, parts, (subjects[0], subjects[1]), redis, postgres, disk if is_small else None, clock)
+        yield Rig(
+            ground, parts, (subjects[0], subjects[1]), redis, postgres, replica, disk if is_small else None, clock
+        )
 
 
 def workers_of(subject: Subject) -> list[psutil.Process]:

@@ -21,7 +21,8 @@ class TcpLink:
     """The link to one server, as an async context manager."""
 
     def __init__(self, target_port: int) -> None:
-        self._target_port = target_port
+        self.target_port = target_port
+        """The port of the server, for new connections."""
         self.port = free_port()
         self.delay = 0.0
         """Seconds by which each chunk is delayed, in both directions."""
@@ -88,7 +89,7 @@ class TcpLink:
             _reset(writer)
             return
         try:
-            onward_reader, onward_writer = await asyncio.open_connection(LOOPBACK, self._target_port)
+            onward_reader, onward_writer = await asyncio.open_connection(LOOPBACK, self.target_port)
         except OSError:
             _reset(writer)
             return

@@ -8,6 +8,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from redis import RedisError
 from redis.asyncio import Redis
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 READY_SECONDS = 10.0
 # One database for each proxy that is measured at the same time.
-SETTINGS = 'databases 128\nsave ""\nappendonly no\ndaemonize no\n'
+SETTINGS = 'databases 128\nsave ""\nappendonly no\ndaemonize no\nrepl-diskless-sync-delay 0\n'
 SCHEMES = ("redis", "rediss")
 
 
@@ -69,6 +70,18 @@ async def valkey(folder: Path, logs: Path, *, port: int | None = None) -> AsyncI
     password = secrets.token_hex(16)
     async with valkey_process(
         folder, logs, "valkey", port=free_port(port), password=password, settings=SETTINGS
+    ) as server:
+        yield server
+
+
+@contextlib.asynccontextmanager
+async def valkey_replica(folder: Path, logs: Path, master: Valkey) -> AsyncIterator[Valkey]:
+    """Run a replica of `master`, with the same password."""
+    address = urlsplit(master.url)
+    password = address.password or ""
+    settings = f"{SETTINGS}masterauth {password}\nreplicaof {address.hostname} {address.port}\n"
+    async with valkey_process(
+        folder, logs, "valkey-replica", port=free_port(), password=password, settings=settings
     ) as server:
         yield server
 
