@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from evenkeel_lab.cli import bisect as command
 from evenkeel_lab.errors import ProcessFailed, UnknownVersion, WrongUse
-from evenkeel_lab.runner.bisection.comparison import CANDIDATE, GOOD, Plan, looks
-from evenkeel_lab.stats.compare import compare
-from evenkeel_lab.stats.equivalence_margin import Margin, Scale
-from evenkeel_lab.stats.run_set import Runs
+from evenkeel_lab.runner.bisection.boots import BootEffects
+from evenkeel_lab.runner.bisection.comparison import CANDIDATE, GOOD, PAIRS_PER_BOOT, Plan
+from evenkeel_lab.stats import Scale
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
-
-    from evenkeel_lab.stats.compare import Compared
 
 RELEASES = ["1.106.2", "1.106.3", "1.107.0", "1.108.0", "1.108.7"]
 SLOW = {"1.108.0", "1.108.7"}
@@ -33,12 +30,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     async def releases(good: str, bad: str, _: object) -> list[str]:
         return RELEASES[RELEASES.index(good) : RELEASES.index(bad) + 1]
 
-    async def compared(plan: Plan, release: str, margin: float, *_: object, **__: object) -> Compared:
+    async def compared(
+        _: Plan, release: str, __: float, *, is_late: Callable[[], bool], **___: object
+    ) -> BootEffects | None:
         if release == "1.107.0":
             raise ProcessFailed("LiteLLM 1.107.0 ended.", hint="See its log.")
-        values = 100 * (1.1 if release in SLOW else 1.0) * np.exp(np.linspace(-0.005, 0.005, 8))
-        sets = Runs("good", {plan.figure: [100.0] * 8}), Runs("candidate", {plan.figure: list(values)})
-        return compare(*sets, margins={plan.figure: Margin(Scale.FACTOR, margin)}).figures[0]
+        effect = 0.1 if release in SLOW else 0.0
+        return None if is_late() else BootEffects([effect, effect + 0.01], Scale.FACTOR)
 
     monkeypatch.setattr(command, "between", releases)
     monkeypatch.setattr(command, "compare_releases", compared)
@@ -52,7 +50,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_it_names_the_first_release_with_the_change_and_those_that_were_left_out(run: Any) -> None:
     result = run("--bad", "1.108.7")
     assert result.exit_code == 0
-    assert "1.108.0 is the first release with the change: p50 +10." in result.output
+    first = "1.108.0 is the first release with the change: p50 +10.5 % (boots: +10.0, +11.0) from 1.106.2 to 1.108.7."
+    assert first in result.output
     assert "These could not be measured, and may already have the change: 1.107.0." in result.output
     assert "1.107.0 could not be compared: LiteLLM 1.107.0 ended." in result.output
 
@@ -67,7 +66,7 @@ def test_the_result_can_be_a_json_document(run: Any) -> None:
     result = run("--bad", "1.108.7", "--json")
     document = json.loads(result.stdout)
     assert (document["first_bad"], document["last_good"]) == ("1.108.0", "1.106.3")
-    assert document["change"]["low"] < 0.1 < document["change"]["high"]
+    assert document["change"] == {"median": pytest.approx(0.105), "boots": [0.1, pytest.approx(0.11)]}
     assert document["skipped"] == ["1.107.0"]
 
 
@@ -100,24 +99,12 @@ def test_a_mistake_is_a_sentence(run: Any, arguments: list[str], error: type[Wro
     assert message in str(result.exception)
 
 
-def test_a_comparison_is_a_session_of_duets_that_ends_when_it_is_settled(tmp_path: Path) -> None:
-    plan = Plan("1.106.2", "p95", {"users": 4, "duration": 20.0}, 24, tmp_path, lambda release: {"litellm": release})
-    wanted = plan.investigation("1.108.7", 0.04, 600.0)
+def test_a_comparison_is_a_session_of_duets_with_new_boots(tmp_path: Path) -> None:
+    plan = Plan("1.106.2", "p95", {"users": 4, "duration": 20.0}, 2, tmp_path, lambda release: {"litellm": release})
+    wanted = plan.investigation("1.108.7")
     assert {name: arm.litellm for name, arm in wanted.arms.items()} == {GOOD: "1.106.2", CANDIDATE: "1.108.7"}
-    assert (wanted.primary, wanted.figures["p95"].margin) == ("p95", 0.04)
-    assert (wanted.session.looks, wanted.session.seconds) == ([8, 16, 24], 600.0)
-
-
-def test_a_repetition_is_another_session(tmp_path: Path) -> None:
-    plan = Plan("1.106.2", "p95", {"users": 4, "duration": 20.0}, 24, tmp_path, lambda release: {"litellm": release})
-    first, again, other = (plan.folder_of(*each) for each in [("1.108.7", 0.04), ("1.108.7", 0.04), ("1.108.7", 0.02)])
-    assert len({first, again, other}) == 3
-    assert again.name == f"{first.name}-2"
-
-
-@pytest.mark.parametrize(("pairs", "expected"), [(6, [6]), (7, [6, 7]), (12, [6, 8, 12]), (30, [10, 20, 30])])
-def test_a_comparison_is_judged_after_each_third_of_its_pairs(pairs: int, expected: list[int]) -> None:
-    assert looks(pairs) == expected
+    assert (wanted.primary, wanted.session.pairs_per_boot) == ("p95", PAIRS_PER_BOOT)
+    assert wanted.session.looks == [PAIRS_PER_BOOT * plan.most_boots]
 
 
 def test_a_search_without_a_comparison_of_both_ends_has_no_result(run: Any) -> None:

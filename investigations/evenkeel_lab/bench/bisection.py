@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,40 +15,39 @@ from pydantic import BaseModel
 
 from evenkeel_lab.atomic_files import parse_json, read_text, replace_text
 from evenkeel_lab.bench.result import Metric
-from evenkeel_lab.errors import ScheduleMissed, WrongUse
+from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec.arm import Patch
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.progress import Silent
-from evenkeel_lab.runner.bisection.budget import Budget
-from evenkeel_lab.runner.bisection.comparison import Plan, compare_releases, looks
+from evenkeel_lab.runner.bisection.comparison import PAIRS_PER_BOOT, Plan, compare_releases
 from evenkeel_lab.runner.bisection.search import Result, search
 from evenkeel_lab.runner.results.provenance import provenance
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
-from evenkeel_lab.stats import wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from evenkeel_lab.progress import Steps
+    from evenkeel_lab.runner.bisection.boots import BootEffects
     from evenkeel_lab.runner.measurement.run import Run
     from evenkeel_lab.runner.results.analysis import Judgement
     from evenkeel_lab.runner.schedule import ScheduledPair
-    from evenkeel_lab.stats.compare import Compared
 
-RELEASES = tuple(f"release-{number}" for number in range(1, 9))
+RELEASES = tuple(f"release-{number}" for number in range(1, 6))
 REGRESSIONS = (0.05, 0.10) * 5
 WITHOUT_REGRESSION = 20
 METRIC, MARGIN = "cpu_ms", 0.03
 LOAD = {"users": 4, "duration": 15.0}
-MOST_PAIRS, BUDGET_SECONDS = 24, 40 * 60.0
-FOLDER, LEDGER, SCHEMA = "bench-bisect", "bisect_searches.json", 2
+BOOTS, BUDGET_SECONDS = 3, 40 * 60.0
+FOLDER, LEDGER, SCHEMA = "bench-bisect", "bisect_searches.json", 3
 SETTINGS = {
     "litellm": DEFAULT_VERSION,
     "metric": METRIC,
     "margin": MARGIN,
     "load": LOAD,
-    "looks": looks(MOST_PAIRS),
+    "boots": BOOTS,
+    "pairs_per_boot": PAIRS_PER_BOOT,
     "budget": BUDGET_SECONDS,
 }
 
@@ -90,7 +90,7 @@ class Search(BaseModel):
     is_measured: bool
     """Whether the last release was compared with the first one. If not, it is no result that none was found."""
     comparisons: list[str]
-    """Each comparison: the release, its verdict and its effect."""
+    """Each comparison: the release and its effects."""
     seconds: float
     day: str
     commit: str
@@ -150,17 +150,14 @@ async def _search(name: str, share: float, planted: int) -> Search:
     folder = home().parent / "data" / FOLDER / name
     # A search that was stopped begins again: with the pairs of its first attempt, it would have more time than others.
     shutil.rmtree(folder, ignore_errors=True)
-    plan = Plan(RELEASES[0], METRIC, LOAD, MOST_PAIRS, folder, arm_of)
-    budget = Budget(BUDGET_SECONDS, plan.least_seconds)
+    plan = Plan(RELEASES[0], METRIC, LOAD, BOOTS, folder, arm_of)
+    began = time.monotonic()
 
-    async def measure(release: str, margin: float, left: int) -> Compared | None:
-        with budget.share(left) as seconds:
-            if not seconds:
-                return None
-            try:
-                return await compare_releases(plan, release, margin, seconds, steps=Silent(), listener=_Unheard())
-            except ScheduleMissed:
-                return None
+    def is_late() -> bool:
+        return time.monotonic() - began + plan.boot_seconds > BUDGET_SECONDS
+
+    async def measure(release: str, threshold: float) -> BootEffects | None:
+        return await compare_releases(plan, release, threshold, is_late=is_late, steps=Silent(), listener=_Unheard())
 
     result = await search(RELEASES, measure, MARGIN)
     origin = provenance(engine="")
@@ -168,26 +165,18 @@ async def _search(name: str, share: float, planted: int) -> Search:
         share=share,
         planted_in=RELEASES[planted] if share else "",
         first_bad=result.first_bad,
-        is_measured=result.whole is not None and result.whole.verdict is not None,
+        is_measured=result.whole is not None,
         comparisons=_described(result),
-        seconds=budget.used,
+        seconds=time.monotonic() - began,
         day=datetime.now(tz=UTC).date().isoformat(),
         commit=origin.commit + (", and changes beside it" if origin.dirty else ""),
     )
 
 
 def _described(result: Result) -> list[str]:
-    """Return each comparison in words: the release, the number of pairs, the verdict and the effect."""
-    compared = [(RELEASES[-1], result.whole), *((step.release, step.compared) for step in result.steps)]
-    return [f"{release}: {_verdict(each)}" for release, each in compared]
-
-
-def _verdict(compared: Compared | None) -> str:
-    if compared is None:
-        return "not measured"
-    if compared.verdict is None:
-        return f"no verdict, {compared.why_not}"
-    return f"{compared.verdict.pairs} pairs, {compared.verdict.kind}, {wording.effect(compared)}"
+    """Return each comparison in words: the release and its effects."""
+    compared = [(RELEASES[-1], result.whole), *((step.release, step.effects) for step in result.steps)]
+    return [f"{release}: {effects.text if effects else 'not measured'}" for release, effects in compared]
 
 
 class _Unheard:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,19 +20,17 @@ from evenkeel_lab.compat.releases import between
 from evenkeel_lab.errors import RIG_INVALID, ProcessFailed, ScheduleMissed, UnknownVersion, WrongUse
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.progress import shown_on
-from evenkeel_lab.runner.bisection.budget import Budget
 from evenkeel_lab.runner.bisection.comparison import Plan, compare_releases
 from evenkeel_lab.runner.bisection.search import Result, search
 from evenkeel_lab.stack.folders import cache_in_use, log_folder
 from evenkeel_lab.stack.litellm.environment import require_allowed
-from evenkeel_lab.stats import LEAST_PAIRS, wording
 from evenkeel_lab.stats.metrics import metric_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel_lab.progress import Steps
-    from evenkeel_lab.stats.compare import Compared
+    from evenkeel_lab.runner.bisection.boots import BootEffects
 
 MINUTE = 60.0
 NO_CHANGE = 1
@@ -53,7 +52,7 @@ DATA, FOLDER = "data", "bisect"
 @click.option("--users", default=4, show_default=True, type=click.IntRange(1), help="Clients in a loop.")
 @click.option("--seconds", default=20.0, show_default=True, type=click.FloatRange(1), help="Duration of a run.")
 @click.option(
-    "--pairs", default=24, show_default=True, type=click.IntRange(LEAST_PAIRS), help="Pairs of a comparison, at most."
+    "--boots", default=3, show_default=True, type=click.IntRange(1), help="Boots of a release that have to agree."
 )
 @click.option(
     "--budget", default=90.0, show_default=True, type=click.FloatRange(1), help="Minutes of the whole search."
@@ -71,15 +70,15 @@ def bisect(  # noqa: PLR0913  # one for each option
     releases: str | None,
     users: int,
     seconds: float,
-    pairs: int,
+    boots: int,
     budget: float,
     fresh: bool,
     as_json: bool,
 ) -> None:
     """Find the first LiteLLM release with a change, by pairs of proxies: each release beside the good one.
 
-    The exit code is 1 if no change was found, and 3 if both could not be compared. The same command resumes a search
-    that was stopped.
+    Two boots of a release may differ, so both are booted anew until enough boots agree. The exit code is 1 if no change
+    was found, and 3 if both could not be compared. The same command resumes a search that was stopped.
     """
     if metric_named(figure).is_of_functions:
         raise WrongUse(f"{figure} is a metric of functions, and proxies have none.", hint="Name one such as cpu_ms.")
@@ -88,17 +87,16 @@ def bisect(  # noqa: PLR0913  # one for each option
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)
     load = {"users": users, "duration": seconds}
-    plan = Plan(good, figure, load, pairs, folder, lambda release: {"litellm": release})
+    plan = Plan(good, figure, load, boots, folder, lambda release: {"litellm": release})
     steps = shown_on(Console(stderr=True))
     with cache_in_use():
-        searching = Searching(plan, steps, Budget(budget * MINUTE, plan.least_seconds), is_silent=as_json)
+        searching = Searching(plan, steps, time.monotonic() + budget * MINUTE, is_silent=as_json)
         result, names = asyncio.run(_search(searching, chosen, margin / 100, is_complete=releases is not None))
     if as_json:
         click.echo(json.dumps(document(result, names)))
     else:
         show(sentences(result, good, bad, figure))
-    is_known = result.whole is not None and result.whole.verdict is not None
-    context.exit(0 if result.first_bad else NO_CHANGE if is_known else RIG_INVALID)
+    context.exit(0 if result.first_bad else NO_CHANGE if result.whole is not None else RIG_INVALID)
 
 
 def ordered(good: str, bad: str, releases: str | None) -> list[str]:
@@ -133,53 +131,46 @@ class Searching:
 
     plan: Plan
     steps: Steps
-    budget: Budget
+    until: float
+    """The end of its time, by the monotonic clock."""
     is_silent: bool = False
 
-    async def measure(self, release: str, margin: float, left: int) -> Compared | None:
-        """Compare a release with the good one, in its share of the time that is left."""
+    def is_late(self) -> bool:
+        """Return whether there is no time for another boot."""
+        return time.monotonic() + self.plan.boot_seconds > self.until
+
+    async def measure(self, release: str, threshold: float) -> BootEffects | None:
+        """Compare a release with the good one."""
         console = Console(stderr=True)
-        with self.budget.share(left) as seconds:
-            if not seconds:
-                console.print(Text(f"{release}: too little time is left of the --budget."), soft_wrap=True)
-                return None
-            try:
-                with View(console, self.plan.investigation(release, margin, seconds)) as view:
-                    compared = await compare_releases(
-                        self.plan, release, margin, seconds, steps=self.steps, listener=view
-                    )
-            except (ProcessFailed, UnknownVersion, ScheduleMissed) as error:
-                console.print(Text(f"{release} could not be compared: {error}"), soft_wrap=True)
-                return None
-        if compared is None:
-            console.print(Text(f"{release}: {self.plan.figure} has no value in some runs."), soft_wrap=True)
-        elif compared.verdict is None:
-            console.print(Text(f"{release}: {self.plan.figure} has no verdict: {compared.why_not}."), soft_wrap=True)
+        try:
+            with View(console, self.plan.investigation(release)) as view:
+                effects = await compare_releases(
+                    self.plan, release, threshold, is_late=self.is_late, steps=self.steps, listener=view
+                )
+        except (ProcessFailed, UnknownVersion, ScheduleMissed) as error:
+            console.print(Text(f"{release} could not be compared: {error}"), soft_wrap=True)
+            return None
+        if effects is None:
+            why = "too little time is left of the --budget" if self.is_late() else "its boots do not agree"
+            console.print(Text(f"{release}: {why}."), soft_wrap=True)
         elif not self.is_silent:
-            show(f"{release}: {self.plan.figure} {wording.effect(compared)} against {self.plan.good}")
-        return compared
+            show(f"{release}: {self.plan.figure} {effects.text} against {self.plan.good}")
+        return effects
 
 
 def sentences(result: Result, good: str, bad: str, figure: str) -> Text:
     """Return the result as text."""
-    if result.whole is None or result.whole.verdict is None:
+    if result.whole is None:
         return Text(f"{bad} could not be compared with {good}.")
-    effect = wording.effect(result.whole)
-    if not result.first_bad and result.steps:
-        again = result.steps[-1].release
-        return Text(f"No change of {figure} from {good} to {bad} was shown: other boots of {again} did not have it.")
+    effect = result.whole.text
     if not result.first_bad:
-        verdict = wording.verdict(result.whole)
-        return Text(f"No change of {figure} from {good} to {bad} was shown: {effect}, {verdict}.")
+        return Text(f"No change of {figure} from {good} to {bad} was shown: {effect}.")
     lines = [f"{result.first_bad} is the first release with the change: {figure} {effect} from {good} to {bad}."]
     if result.skipped:
         lines.append(f"These could not be measured, and may already have the change: {', '.join(result.skipped)}.")
     if not result.is_certain:
         unsure = ", ".join(dict.fromkeys(step.release for step in result.steps if not step.is_certain))
-        lines.append(
-            f"It is not certain whether these have the change: {unsure}. A search with --fresh and more --pairs, or a "
-            "larger --budget, may tell."
-        )
+        lines.append(f"Not all boots of these agreed: {unsure}. A search with --fresh and more --boots may tell.")
     return Text("\n".join(lines))
 
 
@@ -187,7 +178,7 @@ def document(result: Result, names: Sequence[str]) -> dict[str, Any]:
     """Return the result as a JSON document."""
     return {
         "releases": list(names),
-        "change": _effect(result.whole),
+        "change": _effects(result.whole),
         "first_bad": result.first_bad or None,
         "last_good": result.last_good or None,
         "is_certain": result.is_certain,
@@ -196,7 +187,7 @@ def document(result: Result, names: Sequence[str]) -> dict[str, Any]:
                 "release": step.release,
                 "outcome": step.outcome,
                 "is_certain": step.is_certain,
-                "effect": _effect(step.compared),
+                "effect": _effects(step.effects),
             }
             for step in result.steps
         ],
@@ -204,8 +195,5 @@ def document(result: Result, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _effect(compared: Compared | None) -> dict[str, float] | None:
-    if compared is None or compared.verdict is None:
-        return None
-    low, high = compared.ends
-    return {"mean": compared.margin.effect(compared.verdict.mean), "low": low, "high": high}
+def _effects(effects: BootEffects | None) -> dict[str, Any] | None:
+    return None if effects is None else {"median": effects.middle, "boots": list(effects.effects)}

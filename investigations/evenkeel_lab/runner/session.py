@@ -58,6 +58,8 @@ class Session:
     stop: Event
     after: Sequence[Callable[[Mapping[str, Target]], Awaitable[None]]] = ()
     """Called with the subjects after the last run, one after the other."""
+    is_enough: Callable[[Mapping[str, list[Run]]], bool] = lambda _: False
+    """Returns whether the session may end with these runs, also before a look."""
     begun: float = field(default_factory=time.monotonic, init=False)
     """The time when everything was installed."""
 
@@ -128,6 +130,8 @@ class Session:
 
     def _settled(self, done: Mapping[str, list[Run]]) -> bool:
         """Whether a declared look has been reached and settles the session; with always-valid intervals, each pair."""
+        if self.is_enough(done):
+            return True
         session = self.investigation.session
         looks = [max(map(pair_number, done), default=0)] if session.always_valid else session.looks
         for look in looks:

@@ -6,21 +6,18 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from evenkeel_lab.bench import bisection
-from evenkeel_lab.errors import ScheduleMissed, WrongUse
+from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.progress import Silent
-from evenkeel_lab.stats.compare import compare
-from evenkeel_lab.stats.equivalence_margin import Margin, Scale
-from evenkeel_lab.stats.run_set import Runs
+from evenkeel_lab.runner.bisection.boots import BootEffects
+from evenkeel_lab.stats import Scale
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evenkeel_lab.runner.bisection.comparison import Plan
-    from evenkeel_lab.stats.compare import Compared
 
 
 @pytest.fixture
@@ -30,12 +27,10 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
     names: list[str] = []
 
-    async def made_up(plan: Plan, release: str, margin: float, *_: Any, **__: Any) -> Compared:
+    async def made_up(plan: Plan, release: str, _: float, **__: Any) -> BootEffects:
         names.append(f"{plan.folder.name}: {release}")
         share = float(plan.arm_of(release)["env"]["SLOWER_SHARE"])
-        noise = np.exp(np.linspace(-0.005, 0.005, 8))
-        sets = Runs("good", {plan.figure: [10.0] * 8}), Runs("candidate", {plan.figure: list(10 * (1 + share) * noise)})
-        return compare(*sets, margins={plan.figure: Margin(Scale.FACTOR, margin)}).figures[0]
+        return BootEffects([share - 0.005, share + 0.005], Scale.FACTOR)
 
     monkeypatch.setattr(bisection, "compare_releases", made_up)
     return names
@@ -58,7 +53,7 @@ def test_all_planted_regressions_are_found_and_none_where_there_is_none(measured
 
 
 def test_each_release_but_the_first_has_a_regression_in_turn() -> None:
-    assert {bisection.planted_in(number) for number in range(len(bisection.REGRESSIONS))} == set(range(1, 8))
+    assert {bisection.planted_in(number) for number in range(len(bisection.REGRESSIONS))} == set(range(1, 5))
 
 
 def test_a_search_in_the_ledger_is_not_run_again(measured: list[str], tmp_path: Path) -> None:
@@ -69,14 +64,14 @@ def test_a_search_in_the_ledger_is_not_run_again(measured: list[str], tmp_path: 
     ledger = json.loads((tmp_path / "investigations" / bisection.LEDGER).read_text())
     planted = ledger["searches"]["planted-0"]
     assert (planted["planted_in"], planted["first_bad"]) == ("release-2", "release-2")
-    assert planted["comparisons"][0].startswith("release-8: 8 pairs, material, +")
+    assert planted["comparisons"][0] == "release-5: +5.0 % (boots: +4.5, +5.5)"
 
 
 def test_a_search_that_was_not_measured_is_no_silence(monkeypatch: pytest.MonkeyPatch, measured: list[str]) -> None:
-    async def too_busy(*_: Any, **__: Any) -> None:
-        raise ScheduleMissed("The machine was busy.", hint="Stop it.")
+    async def disagreeing(*_: Any, **__: Any) -> None:
+        return None
 
-    monkeypatch.setattr(bisection, "compare_releases", too_busy)
+    monkeypatch.setattr(bisection, "compare_releases", disagreeing)
     found = run(1, 1)
     assert (found["planted_found_share"], found["false_alarm_share"], found["searches_without_result"]) == (0, 0, 2)
 
@@ -85,7 +80,7 @@ def test_a_search_that_was_not_measured_is_no_silence(monkeypatch: pytest.Monkey
     ("change", "message"),
     [
         ({"settings": {"budget": 1}}, "have other settings"),
-        ({"schema": 1}, "is of schema 1"),
+        ({"schema": 2}, "is of schema 2"),
         ({"searches": 1}, "is not what was written"),
     ],
 )

@@ -99,6 +99,19 @@ def test_with_always_valid_intervals_a_session_ends_as_soon_as_it_is_settled(tmp
     assert 6 <= len(listening.heard) < 24
 
 
+def test_a_session_can_end_before_a_look_if_it_has_enough(tmp_path: Path) -> None:
+    listening = Listening()
+    ending = session(tmp_path, investigation(0.0), listening)
+    ending.is_enough = lambda done: len(done) == 2
+    asyncio.run(ending.conduct())
+    assert len(listening.heard) == 2
+    # A resumed session has enough from the beginning.
+    resumed = session(tmp_path, investigation(0.0), listening)
+    resumed.is_enough = ending.is_enough
+    asyncio.run(resumed.conduct())
+    assert len(listening.heard) == 2
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_boot_counts_once_with_the_mean_of_its_pairs(seed: int) -> None:
     fields = proxies().model_dump() | {"session": {"looks": [24], "pairs_per_boot": 4, "noise": False}}

@@ -1,28 +1,30 @@
-"""One comparison of a bisection: a session of pairs of two releases, which ends at the first look that settles it."""
+"""Comparison of a release with the good one: both are booted and measured together, until enough boots agree."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from evenkeel_lab.errors import ScheduleMissed
 from evenkeel_lab.investigation_spec import Investigation
+from evenkeel_lab.runner.bisection.boots import BootEffects, agreed
+from evenkeel_lab.runner.results.analysis import judge_session
 from evenkeel_lab.runner.results.store import Store, digest
 from evenkeel_lab.runner.session import Session
 from evenkeel_lab.stack.stack import Options
-from evenkeel_lab.stats import LEAST_PAIRS
+from evenkeel_lab.stats.metrics import metric_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from evenkeel_lab.progress import Steps
+    from evenkeel_lab.runner.measurement.run import Run
     from evenkeel_lab.runner.session import ProgressListener
-    from evenkeel_lab.stats.compare import Compared
 
 GOOD, CANDIDATE = "good", "candidate"
-# Seconds of each window of the warm-up, of two boots and their warm-up, and between the runs of two pairs.
+PAIRS_PER_BOOT = 2
+# Seconds of each window of the warm-up, of a boot of two proxies with its warm-up, and between the runs of two pairs.
 WARM_UP, BOOT_SECONDS, PAUSE_SECONDS = 8.0, 100.0, 7.0
 
 
@@ -33,28 +35,28 @@ class Plan:
     good: str
     figure: str
     load: Mapping[str, Any]
-    pairs: int
-    """The maximum number of pairs of a comparison."""
+    boots: int
+    """The number of boots that have to agree."""
     folder: Path
     """The folder of the sessions, which are resumed if they were stopped."""
     arm_of: Callable[[str], Mapping[str, Any]]
     """Returns the fields of the arm of a release."""
-    begun: dict[str, int] = field(default_factory=dict)
-    """The number of times that each comparison has begun in this search."""
 
     @property
-    def least_seconds(self) -> float:
-        """Seconds of a comparison with the fewest pairs that reach a verdict."""
-        return BOOT_SECONDS + LEAST_PAIRS * (float(self.load["duration"]) + PAUSE_SECONDS)
+    def most_boots(self) -> int:
+        """The maximum number of boots of a comparison: with three directions, some number of them agrees by then."""
+        return 3 * self.boots
 
-    def folder_of(self, release: str, margin: float) -> Path:
-        """Return the folder of a comparison's session. A repetition has another one."""
-        # The time that is left differs when a search is resumed, and is no part of what is measured.
-        name = f"{release}-{digest(self.investigation(release, margin, None))}"
-        self.begun[name] = self.begun.get(name, 0) + 1
-        return self.folder / (name if self.begun[name] == 1 else f"{name}-{self.begun[name]}")
+    @property
+    def boot_seconds(self) -> float:
+        """Seconds of a boot and its pairs."""
+        return BOOT_SECONDS + PAIRS_PER_BOOT * (float(self.load["duration"]) + PAUSE_SECONDS)
 
-    def investigation(self, release: str, margin: float, seconds: float | None) -> Investigation:
+    def folder_of(self, release: str) -> Path:
+        """Return the folder of a comparison's session."""
+        return self.folder / f"{release}-{digest(self.investigation(release))}"
+
+    def investigation(self, release: str) -> Investigation:
         """Return the investigation that compares a release with the good one."""
         return Investigation.model_validate(
             {
@@ -68,40 +70,50 @@ class Plan:
                 },
                 "load": dict(self.load),
                 "session": {
-                    "looks": looks(self.pairs),
+                    "looks": [self.most_boots * PAIRS_PER_BOOT],
+                    "pairs_per_boot": PAIRS_PER_BOOT,
                     "noise": False,
-                    "seconds": seconds,
                     "warm_up": WARM_UP,
                 },
-                "figures": {self.figure: {"margin": margin, "primary": True}},
+                "figures": {self.figure: {"margin": metric_named(self.figure).usual.size, "primary": True}},
             }
         )
 
 
-def looks(pairs: int) -> list[int]:
-    """Return the numbers of pairs after which a comparison of up to `pairs` pairs is judged.
-
-    These intervals are about a quarter narrower than always-valid ones.
-    """
-    return sorted({max(pairs * third // 3, LEAST_PAIRS) for third in (1, 2, 3)})
-
-
 async def compare_releases(
-    plan: Plan, release: str, margin: float, seconds: float | None, *, steps: Steps, listener: ProgressListener
-) -> Compared | None:
-    """Compare a release with the good one, for up to `seconds`.
+    plan: Plan,
+    release: str,
+    threshold: float,
+    *,
+    is_late: Callable[[], bool],
+    steps: Steps,
+    listener: ProgressListener,
+) -> BootEffects | None:
+    """Compare a release with the good one, until boots agree whether the effect is beyond `threshold`.
 
-    Return `None` if the metric has no value. Raise `ScheduleMissed` if too many pairs are invalid.
+    Return `None` if they do not: too many were invalid, the metric has no value, or `is_late` returned true.
     """
-    wanted = plan.investigation(release, margin, seconds)
-    store = Store(plan.folder_of(release, margin))
+    wanted = plan.investigation(release)
+
+    def is_enough(done: Mapping[str, list[Run]]) -> bool:
+        has_agreed = agreed(boot_effects(wanted, done).effects, threshold, plan.boots) is not None
+        return has_agreed or (len(done) % PAIRS_PER_BOOT == 0 and is_late())
+
+    store = Store(plan.folder_of(release))
     with store.claimed():
         # An event for each session, because a session sets it at its end.
-        judgement = await Session(release, wanted, store, Options(), steps, listener, Event()).conduct()
-    if judgement.invalid:
-        raise ScheduleMissed(
-            f"{release} against {plan.good}: {judgement.invalid[0]}.",
-            hint="Stop other programs on this machine, and search again with --fresh.",
-        )
-    (comparison,) = judgement.comparisons
-    return next((compared for compared in comparison.figures if compared.primary), None)
+        session = Session(release, wanted, store, Options(), steps, listener, Event(), is_enough=is_enough)
+        await session.conduct()
+        effects = boot_effects(wanted, store.done())
+    return effects if agreed(effects.effects, threshold, plan.boots) is not None else None
+
+
+def boot_effects(wanted: Investigation, done: Mapping[str, list[Run]]) -> BootEffects:
+    """Return the effect in each boot whose pairs are all done. A boot without a valid pair has none."""
+    whole_boots = len(done) // PAIRS_PER_BOOT
+    (comparison,) = judge_session(wanted, done, whole_boots * PAIRS_PER_BOOT).comparisons
+    compared = next((each for each in comparison.figures if each.primary), None)
+    if compared is None:
+        return BootEffects([], wanted.margins[wanted.primary].scale)
+    differences = compared.margin.differences(compared.baseline, compared.candidate)
+    return BootEffects([compared.margin.effect(each) for each in differences], compared.margin.scale)
