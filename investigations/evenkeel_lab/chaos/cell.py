@@ -83,6 +83,7 @@ async def _run_once(rig: Rig, fault: Fault, seed: int) -> Cell:
         about=fault.about,
         metric=fault.metric,
         log=fault.log if watch.is_log_due else "",
+        first_failure_after=fault.first_failure_after,
         plugin=_proxy_result(plugin, at - start, ended),
         stock=_proxy_result(stock, at - start, ended),
         metric_after=watch.sighting.metric_after,

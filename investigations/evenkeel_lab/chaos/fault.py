@@ -28,6 +28,8 @@ class Fault:
     """Metric of the plugin that has to change; empty if the plugin is not concerned."""
     log: str = ""
     """Words of a line that the plugin has to log; empty if it need not."""
+    first_failure_after: float = 0.0
+    """Seconds until a request can fail of it: one that hangs does so at its timeout."""
     needs_disk: bool = False
     """Whether it needs a disk that can be filled."""
     is_quick: bool = False

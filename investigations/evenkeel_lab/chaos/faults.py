@@ -6,6 +6,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.chaos.fault import Fault
+from evenkeel_lab.chaos.rig import TIMEOUT_SECONDS
 from evenkeel_lab.chaos.strikes import provider, proxies, servers
 from evenkeel_lab.chaos.strikes.redis_failover import failover
 
@@ -27,8 +28,8 @@ def _of_postgres(name: str, about: str, strike: Any, *, is_quick: bool = False) 
     return Fault(name, about, strike, LOOKUP_FAILURES, DATABASE_LOG, is_quick=is_quick)
 
 
-def _of_provider(name: str, about: str, metric: str, *faults: dict[str, Any], is_quick: bool = False) -> Fault:
-    return Fault(name, f"half of the accounts {about}", provider.failing(*faults), metric, is_quick=is_quick)
+def _of_provider(name: str, about: str, metric: str, *faults: dict[str, Any], **fields: Any) -> Fault:
+    return Fault(name, f"half of the accounts {about}", provider.failing(*faults), metric, **fields)
 
 
 def _refusing(name: str, how: str, **fault: Any) -> Fault:
@@ -89,7 +90,7 @@ PROVIDER = (
         {"status": 429, "raw_retry_after": "1000000000000"},
         is_quick=True,
     ),
-    _of_provider("provider_hangs", "hang", ATTEMPTS, {"fault": "hang"}),
+    _of_provider("provider_hangs", "hang", ATTEMPTS, {"fault": "hang"}, first_failure_after=TIMEOUT_SECONDS),
     _of_provider("provider_resets", "reset streams", ATTEMPTS, {"fault": "reset=2"}),
     _of_provider("provider_resets_early", "reset streams right after the headers", ATTEMPTS, {"fault": "reset=0"}),
     _of_provider("provider_garbage", "send broken JSON and broken events", ATTEMPTS, {"fault": "malformed"}),

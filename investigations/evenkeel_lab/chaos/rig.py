@@ -59,7 +59,7 @@ PLUGIN_SETTINGS = {
             "cooldown": {"allowed_failures": 0, "initial": f"{COOLDOWN_SECONDS}s"},
         },
         # Read from Postgres again and again: with a Redis for budgets, faults of Postgres would concern no look-up.
-        "budgets": {"ttl": "500ms"},
+        "budgets": {"ttl": "200ms", "timeout": "200ms"},
     }
 }
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.formatting import counted
 from evenkeel_lab.report.markdown import paragraph, table, text
-from evenkeel_lab.runner.results.chaos_results import pick_p99
+from evenkeel_lab.runner.results.chaos_results import (
+    MOST_LOG_LINES,
+    RECOVERY_SECONDS,
+    SIGNIFICANCE,
+    VISIBLE_SECONDS,
+    pick_p99,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,13 +39,20 @@ ABOUT = (
 )
 COLUMNS = (
     "The served shares count from the beginning of the fault. *Recovered after* is the time from the fault's end until "
-    "the last failed request was due. *Lost records* are served requests that the journal does not have."
+    "the last failed request was due. *Lost records* are served requests that the journal does not have. A cell where "
+    "a proxy loses requests is tried three times."
+)
+PROMISES = (
+    f"The plugin promises that clients lose no more than without it, by Fisher's exact test at {SIGNIFICANCE:.0%}. It "
+    f"serves all requests from {RECOVERY_SECONDS:g} s after the fault's end on. Metrics and log show the fault within "
+    f"{VISIBLE_SECONDS:g} s of the first request that can fail of it, the log in at most {MOST_LOG_LINES} lines. No "
+    "served request lacks a record."
 )
 
 
 def reliability_page(matrix: Matrix) -> str:
     """Return the markdown of the page."""
-    broken = [cell for cell in matrix.cells if cell.broken_promises]
+    broken = [cell for cell in matrix.cells if _broken(cell)]
     kept, cells = len(matrix.cells) - len(broken), counted(len(matrix.cells), "cell")
     slowest = pick_p99(matrix.cells)
     picks = "" if slowest is None else f"99 % of all picks of an account take at most {slowest * 1000:.3g} ms."
@@ -47,10 +60,11 @@ def reliability_page(matrix: Matrix) -> str:
         "\n\n".join(
             [
                 "# What happens when parts fail",
-                paragraph(f"**{kept} of {cells} keep all promises.** {picks} {_calm(matrix)}"),
+                paragraph(f"**{kept} of {cells} keep all promises.** {_served(matrix.cells)} {picks} {_calm(matrix)}"),
                 paragraph(ABOUT.format(matrix)),
                 table(HEAD, [_row(cell) for cell in matrix.cells], set(HEAD[1:-1])),
                 paragraph(COLUMNS),
+                paragraph(PROMISES),
                 _secrets(matrix.sweep),
                 *(_soak(matrix.soak) if matrix.soak else []),
                 paragraph(
@@ -89,10 +103,21 @@ def _secrets(sweep: Sweep) -> str:
     )
 
 
+def _served(cells: Sequence[Cell]) -> str:
+    plugin, stock = (
+        f"{sum(each.served for each in results):,} of {sum(each.requests for each in results):,}"
+        for results in _by_proxy(cells)
+    )
+    return f"In all, the plugin served {plugin} requests, and LiteLLM alone {stock}."
+
+
+def _by_proxy(cells: Sequence[Cell]) -> tuple[list[ProxyResult], list[ProxyResult]]:
+    return [cell.plugin for cell in cells], [cell.stock for cell in cells]
+
+
 def _calm(matrix: Matrix) -> str:
     """Compare the median latencies before the faults."""
-    plugin = _median_ms([cell.plugin for cell in matrix.cells])
-    stock = _median_ms([cell.stock for cell in matrix.cells])
+    plugin, stock = map(_median_ms, _by_proxy(matrix.cells))
     return f"Before the faults, the median latency is {plugin:.0f} ms with the plugin, and {stock:.0f} ms without it."
 
 
@@ -101,7 +126,7 @@ def _median_ms(results: Sequence[ProxyResult]) -> float:
 
 
 def _row(cell: Cell) -> list[str]:
-    broken = cell.broken_promises
+    broken = _broken(cell)
     return [
         text(cell.about),
         f"{cell.plugin.served_share:.1%}",
@@ -113,6 +138,10 @@ def _row(cell: Cell) -> list[str]:
         str(cell.lost_records),
         "yes" if not broken else f"**no**: {', '.join(broken)}",
     ]
+
+
+def _broken(cell: Cell) -> list[str]:
+    return [*cell.broken_promises, *cell.missed_times]
 
 
 def _seconds(seconds: float | None) -> str:

@@ -1,7 +1,7 @@
 """Export of samples to Prometheus: collected at each scrape by one process, written periodically by several workers.
 
 With PROMETHEUS_MULTIPROC_DIR, any worker answers a scrape from files that all workers write, without the values of
-collectors in memory. Therefore each worker writes its samples to its files, every half second if they are few, and the
+collectors in memory. Therefore each worker writes its samples to its files, four times a second if they are few. The
 mode of each metric states how Prometheus' client merges them. The values of a dead worker count until LiteLLM marks it
 as dead.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     OnError = Callable[[str, Exception], None]
 
 # A worker pauses for this many times as long as its last write took, so writes take a hundredth of its time at most.
-MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS, PAUSES_PER_WRITE = 0.5, 5.0, 100
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS, PAUSES_PER_WRITE = 0.25, 5.0, 100
 SAMPLES_PER_SLICE = 64
 # Event loops hold only weak references to tasks: without this set, a task might be garbage-collected.
 _TASKS: set[asyncio.Task[None]] = set()

@@ -43,7 +43,7 @@ class CoordinatorSettings:
     """The number of workers until Redis reports how many there are."""
     timeout: float = 0.1
     """Time without an answer after which each worker uses its local share."""
-    heartbeat: float = 1.0
+    heartbeat: float = 0.5
     gone: float = 3.0
     """Time without a heartbeat after which a worker's leases are free."""
     settle: float = 3.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, strategies as st
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.runner.results.chaos_results import (
@@ -32,6 +33,7 @@ CELL = Cell(
     stock=STOCK,
     metric="evenkeel_rotation_shared_connected",
     log="unavailable",
+    first_failure_after=0.0,
     metric_after=0.4,
     log_after=0.2,
     log_lines=1,
@@ -47,10 +49,9 @@ CELL = Cell(
     [
         ({}, []),
         ({"plugin": STOCK, "stock": PLUGIN}, ["served"]),
-        ({"plugin": PLUGIN.model_copy(update={"recovered_after": 5.1})}, ["recovery"]),
+        ({"plugin": PLUGIN.model_copy(update={"served": 99}), "stock": PLUGIN}, []),
         ({"lost_records": 1}, ["records"]),
         ({"metric_after": None}, ["visible"]),
-        ({"log_after": 3.0}, ["visible"]),
         ({"metric": "", "metric_after": None}, []),
         ({"log_lines": 1000}, ["log"]),
         ({"plugin_lines": 1000}, ["log"]),
@@ -59,6 +60,28 @@ CELL = Cell(
 )
 def test_a_cell_names_the_promises_that_it_does_not_keep(change: dict[str, Any], broken: list[str]) -> None:
     assert CELL.model_copy(update=change).broken_promises == broken
+
+
+@pytest.mark.parametrize(
+    ("change", "missed"),
+    [
+        ({}, []),
+        ({"plugin": PLUGIN.model_copy(update={"recovered_after": 5.1})}, ["recovery time"]),
+        ({"log_after": 3.0}, ["time until visible"]),
+        ({"log_after": 3.0, "first_failure_after": 2.5}, []),
+        ({"metric_after": None}, []),
+        ({"metric": "", "metric_after": 3.0}, []),
+    ],
+)
+def test_a_cell_names_the_times_that_it_misses(change: dict[str, Any], missed: list[str]) -> None:
+    cell = CELL.model_copy(update=change)
+    assert cell.missed_times == missed
+
+
+@given(requests=st.integers(1, 500), lost=st.integers(0, 500))
+def test_two_proxies_that_lose_as_much_are_equally_good(requests: int, lost: int) -> None:
+    same = PLUGIN.model_copy(update={"requests": requests, "served": max(requests - lost, 0)})
+    assert not CELL.model_copy(update={"plugin": same, "stock": same}).serves_less
 
 
 def test_a_repetition_adds_requests_and_keeps_the_worse_of_all_else() -> None:

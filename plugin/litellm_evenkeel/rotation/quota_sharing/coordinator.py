@@ -46,7 +46,7 @@ GRACE_SECONDS = 0.02
 # Local mode ends this many ticks before the store grants again, so that all usage is reported by then.
 QUIET_TICKS = 2.0
 # A worker with a heartbeat within this many intervals counts as connected.
-FRESH_HEARTBEATS = 2.0
+FRESH_HEARTBEATS = 4.0
 
 
 class QuotaCoordinator:
