@@ -46,6 +46,11 @@ TRAFFIC = {Action.PAUSE: Traffic.PAUSED, Action.DRAIN: Traffic.DRAINING}
 NUMBERS = {Action.PRIORITY: ControlKind.PRIORITY, Action.WEIGHT: ControlKind.WEIGHT}
 
 
+def parameters_of(action: Action) -> tuple[str, ...]:
+    """Return the names of an action's parameters."""
+    return ("value", "for", "reason") if action in NUMBERS else ("for", "reason")
+
+
 def parse_action(
     action: Action, account: str, parameters: Mapping[str, Any], by: str, now: float
 ) -> tuple[ControlKey, Control | None]:
@@ -54,8 +59,8 @@ def parse_action(
         raise AdminRequestError(
             f"account: expected a name of up to {MAX_NAME_CHARACTERS} characters.", "Give the account a shorter one."
         )
+    reject_unknown(parameters, parameters_of(action))
     has_value = action in NUMBERS
-    reject_unknown(parameters, (*(("value",) if has_value else ()), "for", "reason"))
     kind = NUMBERS.get(action, ControlKind.TRAFFIC)
     value = _number(parameters.get("value"), kind) if has_value else None
     until, reason = _end(parameters.get("for"), now), parse_reason(parameters)

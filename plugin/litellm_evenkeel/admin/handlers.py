@@ -10,8 +10,11 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from litellm_evenkeel.admin import openapi
 from litellm_evenkeel.admin.control_actions import Action, parse_action, parse_reason
 from litellm_evenkeel.admin.parameters import (
+    DEFAULT_ACCOUNTS,
+    MAX_ACCOUNTS,
     MAX_CHARACTERS,
     parse_flag,
     parse_integer,
@@ -35,9 +38,6 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
 
 NOT_FOUND = 404
-DEFAULT_ACCOUNTS, MAX_ACCOUNTS = 1000, 10_000
-ACCOUNTS_PARAMETERS = ("account", "state", "limit")
-EXPLAIN_PARAMETERS = ("model", "tokens", "session", "client", "excluded", "stream")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class AdminHandlers:
 
     async def accounts(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the status of accounts."""
-        reject_unknown(parameters, ACCOUNTS_PARAMETERS)
+        reject_unknown(parameters, tuple(openapi.ACCOUNTS))
         names = parse_texts(parameters.get("account"), "account") or None
         state = parse_state(parameters.get("state"))
         limit = parse_integer(parameters.get("limit"), "limit", DEFAULT_ACCOUNTS, MAX_ACCOUNTS)
@@ -187,7 +187,7 @@ class AdminHandlers:
 
 def parse_explain_query(parameters: Mapping[str, Any]) -> ExplainQuery:
     """Return the query of an explain request. Raise AdminRequestError for invalid parameters."""
-    reject_unknown(parameters, EXPLAIN_PARAMETERS)
+    reject_unknown(parameters, tuple(openapi.EXPLAIN))
     model = parse_text(parameters.get("model"), "model")
     if not model:
         raise AdminRequestError(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MAX_CHARACTERS = 512
+DEFAULT_ACCOUNTS, MAX_ACCOUNTS = 1000, 10_000
 MAX_LIST_ITEMS = 1000
 MAX_SUGGESTIONS = 5
 # Former names of states and parameters.

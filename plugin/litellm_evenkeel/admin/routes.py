@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
-from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from litellm_evenkeel import proxy_process
+from litellm_evenkeel.admin import openapi
 from litellm_evenkeel.admin.control_actions import Action
 from litellm_evenkeel.admin.handlers import AdminHandlers
 from litellm_evenkeel.admin.live.feed import LiveFeed
@@ -50,7 +51,9 @@ def install_health(part: str, document: Callable[[], dict[str, Any]]) -> None:
     app, authenticated = _proxy_app()
     _parts(app)[part] = document
 
-    @app.get(f"/evenkeel/{part}/health", tags=["evenkeel"], dependencies=[_require_role(READ_ROLES, authenticated)])
+    require = _require_role(READ_ROLES, authenticated)
+
+    @app.get(f"/evenkeel/{part}/health", tags=["evenkeel"], dependencies=[require], responses=openapi.ERRORS)
     async def health() -> Response:
         return JSONResponse(document())
 
@@ -76,7 +79,7 @@ def mount(
     """Add the rotation's routes to an app. `authenticated` is the dependency that returns the client's key."""
     reader, writer = _require_role(READ_ROLES, authenticated), _require_role(WRITE_ROLES, authenticated)
     feed = LiveFeed(handlers, lambda: _parts(app), is_shutting_down=proxy_process.is_shutting_down)
-    router = APIRouter(prefix="/evenkeel", tags=["evenkeel"])
+    router = APIRouter(prefix="/evenkeel", tags=["evenkeel"], responses=openapi.ERRORS)
     _add_live_page(router, feed, reader)
     _add_reads(router, handlers, metrics, reader)
     _add_actions(router, handlers, writer)
@@ -90,7 +93,7 @@ def _add_live_page(router: APIRouter, feed: LiveFeed, reader: Any) -> None:
     async def live_page() -> Response:
         return HTMLResponse(html, headers=html_headers)
 
-    @router.get("/live", dependencies=[reader])
+    @router.get("/live", dependencies=[reader], response_class=StreamingResponse)
     async def live() -> Response:
         events = feed.stream()
         try:
@@ -109,11 +112,12 @@ def _add_live_page(router: APIRouter, feed: LiveFeed, reader: Any) -> None:
 
 
 def _add_reads(router: APIRouter, handlers: AdminHandlers, metrics: Callable[[], bytes], reader: Any) -> None:
-    @router.get("/accounts", dependencies=[reader])
+    @router.get("/accounts", dependencies=[reader], openapi_extra=openapi.in_query(openapi.ACCOUNTS))
     async def accounts(request: Request) -> Response:
         return await _response(handlers.accounts(_parameters(request)))
 
-    @router.api_route("/explain", methods=["GET", "POST"])
+    @router.get("/explain", openapi_extra=openapi.in_query(openapi.EXPLAIN))
+    @router.post("/explain", openapi_extra=openapi.in_query_or_body(openapi.EXPLAIN))
     async def explain(
         # Before the key: LiteLLM reads the body to authenticate, and fails if it is JSON but no object.
         parameters: Annotated[dict[str, Any], Depends(_parameters_with_body)],
@@ -121,7 +125,7 @@ def _add_reads(router: APIRouter, handlers: AdminHandlers, metrics: Callable[[],
     ) -> Response:
         return await _response(handlers.explain(parameters, client=str(getattr(auth, "api_key", None) or "")))
 
-    @router.get("/metrics", dependencies=[reader])
+    @router.get("/metrics", dependencies=[reader], response_class=PlainTextResponse)
     async def scrape() -> Response:
         return Response(metrics(), media_type=CONTENT_TYPE_LATEST)
 
@@ -140,7 +144,8 @@ def _add_actions(router: APIRouter, handlers: AdminHandlers, writer: Any) -> Non
             return await _response(handlers.control(account, action, parameters, _operator(auth)))
 
         path = f"/accounts/{{account:evenkeel_name}}/{action}"
-        router.add_api_route(path, control, methods=["POST"], name=f"{action} account")
+        described = openapi.in_query_or_body(openapi.control_fields(action))
+        router.add_api_route(path, control, methods=["POST"], name=f"{action} account", openapi_extra=described)
 
     for action in Action:
         add_action(action)

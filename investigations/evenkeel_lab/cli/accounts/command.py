@@ -14,7 +14,7 @@ from evenkeel_lab.cli.accounts.watch import watch as watch_accounts
 from evenkeel_lab.cli.output import results, show
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.proxy_admin_client import ProxyAdminClient, proxy_options
-from litellm_evenkeel.admin.handlers import DEFAULT_ACCOUNTS, MAX_ACCOUNTS
+from litellm_evenkeel.admin.parameters import DEFAULT_ACCOUNTS, MAX_ACCOUNTS
 
 ALONE = (
     " in worker process {pid}{many}, which does not share its state with others. If there are others, repeat the "
