@@ -4,7 +4,9 @@ A quotation is replaced by the measured value, so that texts contain no numbers 
 
 - `{bug: stock, throughput}`: the effect of the arm on the metric, against the chapter's baseline;
 - `{mends: cached_budgets against stock, p50}`: against another arm;
+- `{bug: stock, throughput lower}`: the effect without its sign, in a sentence that says its direction;
 - `{share_3: pick, value as a share}`: the arm's value as a share of the baseline's;
+- `{concurrency: hundred, mean as a multiple}`: the arm's value as a multiple of the baseline's;
 - `{wal_reads: wal, value as a factor}`: the baseline's value as a multiple of the arm's, as speeds are compared;
 - `{dead: late_1, value as measured}`: the arm's value itself;
 - `{parts: share of budgets}`: the share of a cost that a switch of the chapter's ablation explains.
@@ -30,12 +32,13 @@ QUOTATION = re.compile(r"\{([^{}]*)\}")
 NAMED = NAME.strip("^$")
 EFFECT = re.compile(
     rf"(?P<chapter>{NAMED}): (?P<arm>{NAMED})(?: against (?P<against>{NAMED}))?, (?P<figure>\S+)"
-    r"(?: as (?:a )?(?P<form>share|factor|measured))?"
+    r"(?: as (?:a )?(?P<form>share|multiple|factor|measured)| (?P<direction>lower|higher))?"
 )
 SHARE = re.compile(rf"(?P<chapter>{NAMED}): share of (?P<switch>{NAMED})")
 GRAMMAR = (
-    "Write {CHAPTER: ARM, METRIC}, {CHAPTER: ARM against ARM, METRIC}, either with `as a share` or `as a factor` after "
-    "the metric, {CHAPTER: ARM, METRIC as measured}, or {CHAPTER: share of SWITCH}."
+    "Write {CHAPTER: ARM, METRIC} or {CHAPTER: ARM against ARM, METRIC}, either with `lower`, `higher`, `as a share`, "
+    "`as a multiple` or `as a factor` after the metric; {CHAPTER: ARM, METRIC as measured}; or {CHAPTER: share of "
+    "SWITCH}."
 )
 
 
@@ -50,15 +53,23 @@ class Form(StrEnum):
 
     EFFECT = "effect"
     """The relative difference of the arm's value from the other's."""
+    LOWER = "lower"
+    """By how much the arm's value is lower."""
+    HIGHER = "higher"
+    """By how much it is higher."""
     SHARE = "share"
     """The arm's value as a share of the other's."""
+    MULTIPLE = "multiple"
+    """The arm's value as a multiple of the other's: of a time, the slow-down."""
     FACTOR = "factor"
     """The other's value as a multiple of the arm's: of a time, the speed-up."""
     MEASURED = "measured"
     """The arm's value itself."""
 
 
-RATIOS = (Form.SHARE, Form.FACTOR)
+RATIOS = (Form.SHARE, Form.MULTIPLE, Form.FACTOR)
+OF_TEXT = (Form.LOWER, Form.HIGHER, Form.MULTIPLE, Form.MEASURED)
+"""Forms of quotations only."""
 
 
 class Finding(Part):
@@ -101,5 +112,8 @@ def quoted(text: str) -> Finding | Share:
         return Share.model_validate(match.groupdict())
     if match := EFFECT.fullmatch(text):
         check_metric(match["figure"])
-        return Finding.model_validate({name: value for name, value in match.groupdict().items() if value})
+        fields = match.groupdict()
+        direction = fields.pop("direction")
+        fields["form"] = fields["form"] or direction
+        return Finding.model_validate({name: value for name, value in fields.items() if value})
     raise ValueError(f"{{{text}}} is no quotation", GRAMMAR)

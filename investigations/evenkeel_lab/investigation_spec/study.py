@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.investigation_spec.base import Effect, Name, Part, Text
-from evenkeel_lab.investigation_spec.quotation import Finding, Form, Share, quotations
+from evenkeel_lab.investigation_spec.quotation import OF_TEXT, Finding, Form, Share, quotations
 from evenkeel_lab.stats import Scale
 from evenkeel_lab.stats.metrics import METRICS
 
@@ -40,7 +40,7 @@ class Claim(Statement, Finding):
     def _is_a_range(self) -> Self:
         if self.between[0] >= self.between[1]:
             raise ValueError("between: the first effect must be the smaller one")
-        if self.form is Form.MEASURED:
+        if self.form in OF_TEXT:
             raise ValueError("form: expected effect, share or factor")
         return self
 

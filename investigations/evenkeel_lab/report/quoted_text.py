@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from evenkeel_lab.stats.compare import Compared
 
 UNKNOWN = "unknown"
-ESTIMATES = {Form.EFFECT: wording.effect, Form.SHARE: wording.part, Form.FACTOR: wording.factor}
+ESTIMATES = {
+    Form.EFFECT: wording.effect,
+    Form.LOWER: wording.lower,
+    Form.HIGHER: wording.higher,
+    Form.SHARE: wording.part,
+    Form.MULTIPLE: wording.multiple,
+    Form.FACTOR: wording.factor,
+}
 
 
 def answer_box(of: Study | Investigation, by_chapter: Mapping[str, ReportData]) -> str:
@@ -71,8 +78,15 @@ def compared_of(finding: Finding, by_chapter: Mapping[str, ReportData]) -> Compa
 
 
 def estimated(finding: Finding, compared: Compared) -> str:
-    """Return the estimate in the finding's form."""
-    return ESTIMATES[finding.form](compared)
+    """Return the estimate in the finding's form; with its sign if the measured direction is another one."""
+    form = Form.EFFECT if is_contradicted(finding, compared) else finding.form
+    return ESTIMATES[form](compared)
+
+
+def is_contradicted(finding: Finding, compared: Compared) -> bool:
+    """Return whether a quotation states a direction that the measured effect does not have."""
+    effect = 0.0 if compared.verdict is None else compared.verdict.mean
+    return (finding.form is Form.LOWER and effect > 0) or (finding.form is Form.HIGHER and effect < 0)
 
 
 def invalid_note(data: ReportData) -> str:

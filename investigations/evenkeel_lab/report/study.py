@@ -240,7 +240,7 @@ def _measures(name: str, cures: Sequence[Cure], by_chapter: Mapping[str, ReportD
     head = ("remedy", "measured in", "metric", "effect [interval]", "verdict")
     method = (
         "Ranked by the worse end of the interval. Each remedy was measured under the load of its chapter, so only "
-        "those of one chapter can be compared. Of twenty that do nothing, one would seem to make a difference."
+        "those of one chapter can be compared. Of twenty remedies that do nothing, one seems to help by chance."
     )
     return "\n\n".join(["## Remedies", paragraph(method), table(head, rows, {head[3]})])
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 NO_VERDICT, UNBELIEVED, UNMEASURED = "no verdict", "invalid", "not measured yet"
 A_PART = "a part"
+OTHER_SIGN = str.maketrans("+-", "-+")
 HUGE = 1e9
 """Numbers from this size on are shown in scientific notation."""
 BY_CHANCE = "with this number of metrics, it may be chance"
@@ -36,6 +37,25 @@ def effect(compared: Compared) -> str:
     return f"{middle} {_unit(compared)} [{low}, {high}]"
 
 
+def lower(compared: Compared) -> str:
+    """Return by how much the candidate's value is lower, with the interval; empty without a verdict."""
+    if compared.verdict is None:
+        return ""
+    ends = (compared.verdict.mean, compared.verdict.high, compared.verdict.low)
+    # What is higher at one end of the interval has a minus there.
+    middle, least, most = (_signed(compared, end).translate(OTHER_SIGN).removeprefix("+") for end in ends)
+    return f"{middle} {_unit(compared)} lower [{least}, {most}]"
+
+
+def higher(compared: Compared) -> str:
+    """Return by how much the candidate's value is higher, with the interval; empty without a verdict."""
+    if compared.verdict is None:
+        return ""
+    ends = (compared.verdict.mean, compared.verdict.low, compared.verdict.high)
+    middle, least, most = (_signed(compared, end).removeprefix("+") for end in ends)
+    return f"{middle} {_unit(compared)} higher [{least}, {most}]"
+
+
 def part(compared: Compared) -> str:
     """Return the candidate's value as a part of the baseline's, with its interval; empty without a verdict."""
     if compared.verdict is None:
@@ -43,6 +63,15 @@ def part(compared: Compared) -> str:
     ends = (compared.verdict.mean, compared.verdict.low, compared.verdict.high)
     middle, low, high = (_number((1 + compared.margin.effect(end)) * 100) for end in ends)
     return f"{middle} % [{low}, {high}]"
+
+
+def multiple(compared: Compared) -> str:
+    """Return the candidate's value as a multiple of the baseline's, with its interval; empty without a verdict."""
+    if compared.verdict is None:
+        return ""
+    ends = (compared.verdict.mean, compared.verdict.low, compared.verdict.high)
+    middle, low, high = (f"{steady(1 + compared.margin.effect(end)):,.3g}" for end in ends)
+    return f"{middle} [{low}, {high}]"
 
 
 def factor(compared: Compared) -> str:

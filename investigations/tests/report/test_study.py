@@ -130,6 +130,18 @@ def test_an_effect_can_be_quoted_as_a_share(simulate: Any) -> None:
     assert lines[0][2].startswith(("1.9", "2.0"))
 
 
+def test_an_effect_can_be_quoted_with_its_direction(simulate: Any) -> None:
+    page = page_of_study(simulate, {"bug": 1.5}, answer="The median is {bug: on, p50 higher}.")
+    assert re.search(r"\nThe median is [45]\d\.\d % higher \[[45]\d\.\d, [45]\d\.\d\]\.\n", page)
+    page = page_of_study(simulate, {"bug": 4.0}, answer="It takes {bug: on, p50 as a multiple} times as long.")
+    assert re.search(r"\nIt takes (3\.\d+|4(\.\d+)?) \[3\.\d+, 4\.\d+\] times as long\.\n", page)
+    page = page_of_study(simulate, {"bug": 0.5}, answer="The median is {bug: on, p50 lower}.")
+    assert re.search(r"\nThe median is [45]\d\.\d % lower \[[45]\d\.\d, [45]\d\.\d\]\.\n", page)
+    # Measured again, an effect may go the other way: then it keeps its sign.
+    page = page_of_study(simulate, {"bug": 1.5}, answer="The median is {bug: on, p50 lower}.")
+    assert re.search(r"\nThe median is \+[45]\d\.\d % \[", page)
+
+
 def test_an_effect_can_be_quoted_as_a_factor(simulate: Any) -> None:
     claims = [claim("twice as fast", (-0.55, -0.45), form="factor"), claim("thrice", (-0.7, -0.65), form="factor")]
     page = page_of_study(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -47,6 +48,13 @@ def test_a_sentence_states_direction_and_amounts() -> None:
     )
     assert "p50 differs by -25.9 % [-26.2, -25.6] from `off`" in wording.sentence(compared(-0.3, 0.01), "off")
     assert "differs by +3.5 points [" in wording.sentence(compared(0.3, 0.01, figure="above_1s"), "off")
+
+
+def test_a_direction_replaces_the_sign() -> None:
+    assert wording.lower(compared(-0.3, 0.01)) == "25.9 % lower [25.6, 26.2]"
+    assert wording.higher(compared(0.3, 0.0)) == "35.0 % higher [35.0, 35.0]"
+    assert wording.higher(compared(0.3, 0.01, figure="above_1s")).startswith("3.5 points higher [")
+    assert re.fullmatch(r"2\.0 % lower \[-\d+\.\d, \d+\.\d\]", wording.lower(compared(-0.02, 0.2)))
 
 
 @pytest.mark.parametrize("effect", [0.01, -0.01])
