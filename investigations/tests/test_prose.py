@@ -68,3 +68,13 @@ def test_no_sentence_has_to_be_decoded(name: str, text: str) -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= MOST_LINES
+
+
+REPORTS = sorted(ROOT.glob("reports/*.md"))
+
+
+@pytest.mark.parametrize("page", REPORTS, ids=[page.stem for page in REPORTS])
+def test_an_answer_states_the_direction_that_was_measured(page: Path) -> None:
+    # An effect whose measured direction is not the one of its sentence keeps its sign.
+    answer = " ".join(page.read_text().partition("\n## ")[0].split())
+    assert not re.findall(r"\b(?:is|was|are|only) [-+]\d[^.]*", answer)

@@ -40,7 +40,7 @@ ABOUT = (
 COLUMNS = (
     "The served shares count from the beginning of the fault. *Recovered after* is the time from the fault's end until "
     "the last failed request was due. *Lost records* are served requests that the journal does not have. A cell where "
-    "a proxy loses requests is tried three times."
+    "the plugin loses requests is tried three times."
 )
 PROMISES = (
     f"The plugin promises that clients lose no more than without it, by Fisher's exact test at {SIGNIFICANCE:.0%}. It "
