@@ -46,11 +46,12 @@ def keys_of(problem: str, values: Mapping[str, Any]) -> list[Key]:
     while remaining:
         if isinstance(below, Mapping):
             # Names of accounts may contain dots, so the longest key wins.
-            key = max((str(name) for name in below if _begins(remaining, str(name))), key=len, default=None)
+            names = {str(name): name for name in below}
+            key = max((name for name in names if _begins(remaining, name)), key=len, default=None)
             if key is None:
                 break
-            below, remaining = below[key], remaining[len(key) :].lstrip(".")
-            keys.append(key)
+            below, remaining = below[names[key]], remaining[len(key) :].lstrip(".")
+            keys.append(names[key])
         elif isinstance(below, list) and (number := re.match(r"\[(\d+)\]\.?", remaining)):
             index = int(number[1]) - 1
             if not 0 <= index < len(below):

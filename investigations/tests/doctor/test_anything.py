@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from evenkeel_lab.doctor import ProxyConfig, check_config, read
 from evenkeel_lab.doctor.run_checks import facts
@@ -86,6 +86,9 @@ CONFIGS = mapping(
 ).filter(lambda values: isinstance(values, dict) and values)
 
 
+LOADED = {"litellm_settings": {"callbacks": "litellm_evenkeel.proxy.rotation"}}
+
+
 @st.composite
 def configs(draw: st.DrawFn) -> Any:
     return draw(CONFIGS)
@@ -99,6 +102,9 @@ def ask_everything(config: ProxyConfig) -> None:
     database_url(config, environment)
 
 
+# YAML makes null and numbers of such keys.
+@example({**LOADED, "evenkeel": {None: None}})
+@example({**LOADED, "evenkeel": {"journal": {5: 5}}})
 @given(configs())
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_configuration_values_raise_an_exception(values: dict[Any, Any]) -> None:
