@@ -101,7 +101,7 @@ bench: .venv/.ready ## every benchmark, as a table (half an hour)
 chaos: .venv/.ready ## everything around a proxy fails; resumable (20 minutes)
 	@$(BIN)/evenkeel chaos
 
-fuzz: .venv/.ready ## a million inputs over all parsers (minutes)
+fuzz: .venv/.ready ## a million inputs over all parsers (30 seconds)
 	@$(BIN)/python plugin/tests/fuzz/fuzz.py
 
 reports: .venv/.ready ## render the reports from the committed summaries (3 minutes)

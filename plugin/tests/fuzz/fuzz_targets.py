@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.budgets.redis import decode as decode_budget
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.journal.event_parser import Caller, Failure, parse_failure, parse_success
-from litellm_evenkeel.providers.classifier import classify
+from litellm_evenkeel.providers.classifier import LONGEST_QUOTA, clamp_retry_after, classify
 from litellm_evenkeel.providers.error_body import parse_error_body
 from litellm_evenkeel.providers.limit_headers import parse_limit_headers
 from litellm_evenkeel.providers.response_usage import usage_of_response
 from litellm_evenkeel.providers.retry_after import retry_after
 from litellm_evenkeel.rotation.affinity.session_key import SessionKeyReader
-from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import MAX_COOLDOWN_SECONDS, decode as decode_cooldown
+from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import decode as decode_cooldown
 from litellm_evenkeel.rotation.quota_sharing.redis_store import decode_response
 from litellm_evenkeel.rotation.settings import AffinitySettings
 from litellm_evenkeel.settings import settings
@@ -67,7 +67,9 @@ def failures(data: bytes) -> None:
     head, _, body = data.partition(b"\n\n")
     status = [400, 401, 403, 404, 429, 500, 503, 529][len(data) % 8]
     failure = classify(status, body.decode("latin-1"), headers_of(head), "RateLimitError", now=NOW)
-    assert failure.retry_after is None or 0 <= failure.retry_after <= MAX_COOLDOWN_SECONDS
+    # What the provider asks for has no bound. The cooldown that is made of it has one.
+    length = clamp_retry_after(failure.retry_after, failure.kind)
+    assert length is None or 0 <= length <= LONGEST_QUOTA
 
 
 def responses(data: bytes) -> None:
