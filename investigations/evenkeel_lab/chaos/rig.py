@@ -58,7 +58,8 @@ PLUGIN_SETTINGS = {
             "shared": {"redis_url": "litellm"},
             "cooldown": {"allowed_failures": 0, "initial": f"{COOLDOWN_SECONDS}s"},
         },
-        # Read from Postgres again and again: with a Redis for budgets, faults of Postgres would concern no look-up.
+        # Read from Postgres again and again, not from a Redis. LiteLLM 1.108.7 passes the budgets of keys, teams and
+        # users with each request, so only other budgets are looked up.
         "budgets": {"ttl": "200ms", "timeout": "200ms"},
     }
 }
