@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     Samples = Callable[[], Iterable["Sample"]]
     OnError = Callable[[str, Exception], None]
 
-# A worker pauses for this many times as long as its last write took, so writes take a hundredth of its time at most.
+# A worker pauses for this many times the CPU time of its last write, so writes take a hundredth of a core at most. The
+# elapsed time would include that of other processes: on busy cores, a fault would be seen seconds later.
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS, PAUSES_PER_WRITE = 0.25, 5.0, 100
 SAMPLES_PER_SLICE = 64
 # Event loops hold only weak references to tasks: without this set, a task might be garbage-collected.
@@ -136,19 +137,22 @@ class SampleWriter:
             try:
                 slices, is_unfinished = self.write_in_slices(), True
                 while is_unfinished:
-                    began = time.perf_counter()
+                    began = time.thread_time()
                     is_unfinished = next(slices, self) is not self
-                    seconds += time.perf_counter() - began
+                    seconds += time.thread_time() - began
                     await asyncio.sleep(0)
             except Exception as error:  # noqa: BLE001 - the next write may succeed
                 self._on_error("writing metrics", error)
             await asyncio.sleep(min(max(PAUSES_PER_WRITE * seconds, MIN_PAUSE_SECONDS), MAX_PAUSE_SECONDS))
 
     def _write(self, definition: MetricDefinition, labels: tuple[str, ...], value: float) -> None:
+        written = self._written.get((definition, labels))
+        if value == written:
+            return
         metric = self._metrics[definition]
         series = metric.labels(*labels) if definition.labels else metric
         if definition.type is MetricType.COUNTER:
-            series.inc(max(value - self._written.get((definition, labels), 0.0), 0.0))
+            series.inc(max(value - (written or 0.0), 0.0))
         else:
             series.set(value)
         self._written[definition, labels] = value

@@ -13,7 +13,7 @@ class LeanSettings(SettingsModel):
     spend_counters: Switch = True
     """Whether requests that wait for the same spend counter read it together if Redis has lost it."""
     savings: Switch = True
-    """Whether what a request has saved, and whether it succeeded, is computed once for all its daily rows."""
+    """Whether a request's savings and success are computed once for all its daily rows."""
     routes: Switch = True
     """Whether comparisons of a request's path with the patterns of routes are remembered."""
     deployments: Switch = True
@@ -39,4 +39,4 @@ class LeanSettings(SettingsModel):
     failed_imports: Switch = True
     """Whether imports of LiteLLM's logger for OpenTelemetry fail at once where that is not installed."""
     long_texts: Switch = True
-    """Whether texts of errors are cut after 16 KiB before LiteLLM searches them for secrets."""
+    """Whether texts of errors of more than 16 KiB are cut to 8 KiB before LiteLLM searches them for secrets."""

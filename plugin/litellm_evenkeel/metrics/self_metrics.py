@@ -24,7 +24,7 @@ EVENTS = MetricDefinition(
     "metrics_events",
     "Events by outcome: success and failure (counted by a plan); unsupported (of an unexpected form) and unplanned (no "
     "update plan could be derived), which LiteLLM's own code counts; plan_rejected (LiteLLM counts otherwise: alert on "
-    "these).",
+    "these). Failures that LiteLLM's own code counts are in none.",
     ("outcome",),
 )
 DROPPED = MetricDefinition(

@@ -117,17 +117,17 @@ class AffinitySettings(SettingsModel):
     prompt_characters: Count = 1024
     """Number of characters of the system prompt, and of the first user message, that identify a prompt."""
     ttl: PositiveDuration = 3600.0
-    """Time without a request after which a session is forgotten. No provider's prompt cache lives longer."""
+    """Time without a request after which a session is forgotten."""
     max_sessions: Count = 50_000
     """Maximum number of sessions of a worker. Beyond it, the least recently used are forgotten."""
     max_sessions_per_account: Count = 10_000
     """Maximum number of sessions of an account. Further ones are not pinned."""
     slow_factor: Factor = 3.0
-    """Multiple of the candidates' median latency from which an account's sessions use a fallback."""
+    """An account's sessions use a fallback above this multiple of the candidates' median latency."""
     slow_floor: Duration = 2.0
     """Latency up to which an account is never slow, whatever the median."""
     failure_threshold: Count = 2
-    """Number of failures since its last success from which an account's sessions use a fallback."""
+    """An account's sessions use a fallback after this many failures since its last success."""
     move_after: Duration = 60.0
     """Time that an account may be unavailable before its sessions move for good. Until then they use one fallback
     account, and come back."""
@@ -193,7 +193,7 @@ class RotationSettings(SettingsModel):
     reservation_ttl: PositiveDuration = 600.0
     """Time after which a reservation expires if the end of its request is not reported."""
     expected_output: Count = 500
-    """Number of tokens reserved for a response whose request states no maximum, until actual responses are known."""
+    """Number of tokens reserved for a response, or the request's maximum if lower, until responses are known."""
     account_header: Switch = False
     """Whether responses name their account in the header `x-evenkeel-account`."""
     litellm_cooldowns: Switch = False

@@ -60,7 +60,7 @@ class PlanCache:
         self._plans: LruDict[Hashable, _CachedPlan] = LruDict(MAX_PLANS)
         self._failures: LruDict[Hashable, tuple[BoundPlan | None, float]] = LruDict(MAX_FAILURES)
         self.counts: Counter[str] = Counter()
-        """Number of events by outcome."""
+        """Number of events by outcome. Failures that LiteLLM's own code counts have none."""
 
     def take_success(self, event: Raw, answer: object, start: datetime, end: datetime) -> bool:
         """Queue the updates of a success event. Return `False` if LiteLLM's own code has to count it."""
@@ -71,19 +71,18 @@ class PlanCache:
         except Exception:  # noqa: BLE001 - LiteLLM's own code handles events of any form
             self.counts["unsupported"] += 1
             return False
-        self.counts["success"] += 1
         if bound_plan is None:
             bound_plan = self._bind(key, facts, event, answer, start, end)
             if bound_plan is None:
-                self.counts["unplanned"] += 1
                 return False
-        elif not self.counts["success"] % EVENTS_PER_CHECK and not self._matches(
+        elif not (self.counts["success"] + 1) % EVENTS_PER_CHECK and not self._matches(
             bound_plan.plan, event, answer, start, end
         ):
             self._reject_plan(bound_plan.plan)
             return False
         else:
             self._bound_plans.move_to_end(key)
+        self.counts["success"] += 1
         self.queue.take(bound_plan, facts.numbers)
         return True
 
@@ -116,6 +115,7 @@ class PlanCache:
             cached = _CachedPlan(self._derive(event, answer, start, end))
             self._plans.put(plan_key, cached)
         if cached.plan is None:
+            self.counts["unplanned"] += 1
             return None
         if cached.checks < FIRST_CHECKS:
             cached.checks += 1

@@ -82,6 +82,7 @@ class LeasedWindow(QuotaWindow):
         "_retry_at",
         "_retry_pause",
         "_sent",
+        "_sent_report",
         "_spent",
         "_store_available",
         "_unleased",
@@ -110,6 +111,8 @@ class LeasedWindow(QuotaWindow):
         """Such usage in the current exchange."""
         self._unleased_total = 0.0
         self._provider_report: tuple[float, float, float] | None = None
+        self._sent_report: tuple[float, float, float] | None = None
+        """Such a report in the current exchange."""
         self._needed = self._burst = self._last_amount = self._spent = self._quiet_used = 0.0
         self._is_blocking = False
         self._retry_pause = MIN_RETRY_SECONDS / 2
@@ -225,7 +228,7 @@ class LeasedWindow(QuotaWindow):
     def forget_reading(self, now: float) -> None:
         """Forget what the provider stated last. The usage that was counted here still counts."""
         super().forget_reading(now)
-        self._provider_report = None
+        self._provider_report = self._sent_report = None
         self._refused_until = self._retry_at = -math.inf
 
     def forget_shared_reading(self, now: float) -> None:
@@ -308,7 +311,7 @@ class LeasedWindow(QuotaWindow):
             self._provider_report[1] + clock_offset.low,
             max(self._provider_report[2] - now, 0.0),
         )
-        self._provider_report = None
+        self._provider_report, self._sent_report = None, self._provider_report
         return WindowRequest(
             name=self.name,
             limit=self.limit.amount,
@@ -325,7 +328,7 @@ class LeasedWindow(QuotaWindow):
     def apply_grant(self, request: WindowRequest, grant: WindowGrant, now: float, clock_offset: ClockOffset) -> bool:
         """Apply the store's answer. Return whether a request that was blocked here may try again."""
         self._unleased_total = max(self._unleased_total - sum(self._sent.values()), 0.0)
-        self._sent = {}
+        self._sent, self._sent_report = {}, None
         self._store_available, self._responded_at = grant.left, now
         if grant.granted > EPSILON:
             expires_at = (grant.part + LEASE_PARTS) * self._part_length - clock_offset.high
@@ -348,7 +351,8 @@ class LeasedWindow(QuotaWindow):
         """Handle an exchange whose outcome is unknown: report its usage again, perhaps twice, but not its returns."""
         for part, amount in self._sent.items():
             self._unleased[part] = self._unleased.get(part, 0.0) + amount
-        self._sent = {}
+        self._provider_report = self._provider_report or self._sent_report
+        self._sent, self._sent_report = {}, None
 
     def return_all(self) -> None:
         """Return all leases, and request no more."""

@@ -257,6 +257,17 @@ def test_what_a_provider_stated_can_be_forgotten_by_all() -> None:
         assert worker.use(1)
 
 
+def test_a_report_is_sent_again_if_its_exchange_fails() -> None:
+    (worker,) = World(RateLimit(Unit.REQUESTS, 40, 18_000.0), 1).workers
+    worker.window.forget_shared_reading(worker.now)
+    sent = worker.leases.build_request(worker.now, confirms=False)
+    assert sent
+    worker.leases.on_timeout()
+    again = worker.leases.build_request(worker.now, confirms=False)
+    assert again
+    assert again.windows[0].provider_report == sent.windows[0].provider_report is not None
+
+
 def test_a_changed_limit_keeps_the_usage_that_the_store_does_not_know() -> None:
     world = World(RateLimit(Unit.REQUESTS, 40, 60.0), 2)
     first, second = world.workers
