@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -19,6 +22,7 @@ from litellm_evenkeel.settings import settings
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = DEPLOY / "compose"
 METRICS = "/metrics"
+KUBERNETES = ("1.30", "1.37")
 
 
 def documents(path: Path) -> list[Any]:
@@ -87,6 +91,18 @@ def test_compose_mounts_what_exists_and_names_all_variables() -> None:
     variables = set(re.findall(r"\$\{(\w+):\?", text))
     example = set(re.findall(r"^(\w+)=", (COMPOSE / ".env.example").read_text(), re.MULTILINE))
     assert variables == example
+
+
+def test_compose_follows_the_specification() -> None:
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    checked = subprocess.run([*check, COMPOSE / "compose.yaml"], check=False, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+def test_manifests_follow_the_schema_of_kubernetes(version: str) -> None:
+    for document in documents(DEPLOY / "kubernetes" / "proxy.yaml"):
+        kubernetes_validate.validate(document, version, strict=True)
 
 
 def test_prometheus_and_grafana_read_the_files_of_the_wheel() -> None:
