@@ -13,7 +13,7 @@ from litellm_evenkeel.compatibility import release
 FILE = Path(__file__).with_name("matrix.json")
 BEGIN, END = "<!-- compatibility -->", "<!-- /compatibility -->"
 HEAD = (
-    "| LiteLLM | what the plugin needs | the plugin's tests | a proxy: all callbacks, one of three accounts dead |",
+    "| LiteLLM | what the plugin needs of it | the plugin's tests | a proxy with all callbacks and one dead account |",
     "|---|---|---|---|",
 )
 
@@ -97,7 +97,7 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
     tests, failed = outcome.tests, [check.name for check in outcome.checks if not check.ok]
     return (
         outcome.version,
-        f"{outcome.entries - broken} of {outcome.entries}" if broken else f"all {outcome.entries}",
+        f"{outcome.entries - broken} of {outcome.entries} are there" if broken else f"all {outcome.entries} are there",
         f"{len(tests.failed)} of {tests.passed + len(tests.failed)} fail" if tests.failed else f"{tests.passed} pass",
         f"no: {', '.join(failed)}" if failed else "works",
     )

@@ -51,8 +51,8 @@ def test_a_newer_patch_release_replaces_the_older_in_the_matrix() -> None:
 def test_the_table_shows_failed_checks() -> None:
     matrix = Matrix(outcomes=(outcome("1.106.2"), outcome("1.109.3", breaks=(BREAK, BREAK), failed=("a",), ok=False)))
     shown = table(matrix)
-    assert "| 1.106.2 | all 120 | 2000 pass | works |" in shown
-    assert "| 1.109.3 | 119 of 120 | 1 of 2001 fail | no: /metrics |" in shown
+    assert "| 1.106.2 | all 120 are there | 2000 pass | works |" in shown
+    assert "| 1.109.3 | 119 of 120 are there | 1 of 2001 fail | no: /metrics |" in shown
     assert "Run on 2026-11-25" in shown
 
 
