@@ -93,7 +93,7 @@ def _same_proxies(measured: Sequence[ReportData]) -> str:
         f"In {len(repeated)} sessions, the baseline was also compared with an equal proxy. The interval of the "
         f"deciding metric excluded zero in {sum(map(_differs, deciding))} of {len(deciding)}, and that of any metric "
         f"in {sum(map(_differs, all_metrics))} of {len(all_metrics)}; by chance it would be one in twenty. A session "
-        "is invalid if equal proxies differ by more than the margin, or may do so."
+        "is invalid if its equal proxies certainly differ, and by a difference that may reach the margin."
     )
 
 

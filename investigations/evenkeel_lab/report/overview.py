@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.report.markdown import paragraph, picture, table, text
 from evenkeel_lab.report.page import Page
-from evenkeel_lab.report.plots.effects import Row, draw_effects, panels
+from evenkeel_lab.report.plots.effects import Row, alt_text, draw_effects, panels
 from evenkeel_lab.report.plots.style import COLOURS, MARKERS, Look, headline, styled, svg
 from evenkeel_lab.stats import wording
 from evenkeel_lab.stats.metrics import title
@@ -51,7 +51,8 @@ def overview_page(overview: Overview, by_name: Mapping[str, ReportData]) -> Page
     figures = {}
     if measured:
         figures = {FIGURE: svg(_draw([(finding, compared) for finding, _, compared in measured]), NAME)}
-        alt = "; ".join(f"{finding.says}: {wording.effect(compared)}" for finding, _, compared in measured)
+        effects = [f"{finding.says} {wording.effect(compared)}" for finding, _, compared in measured]
+        alt = alt_text("What a change does", effects)
         parts += [picture(alt, f"{NAME}/{FIGURE}.svg", "evenkeel report"), table(HEAD, rows, {HEAD[2]})]
     return Page(NAME, "\n\n".join(parts) + "\n", figures)
 

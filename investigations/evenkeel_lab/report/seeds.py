@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.investigation_spec.study import Unmeasured
     from evenkeel_lab.report.report_data import ReportData
 
-INVALID, TO_BE_DONE = "the session is invalid", "to be done"
+INVALID, TO_BE_DONE, SEVERAL = "the session is invalid", "to be done", "with several rulings"
 HEAD = ("statement", "ruling", "ours [interval]", "where")
 MEANING = {
     "confirmed": "all of our interval lies in what the statement says",
@@ -38,7 +38,7 @@ def seeds_page(seeds: Seeds, studies: Mapping[str, Study], by_study: Mapping[str
         rows = []
         for row in seed.rows:
             rulings, cells = _cells(row, studies, by_study)
-            counts[rulings[0] if len(set(rulings)) == 1 else "several"] += 1
+            counts[rulings[0] if len(set(rulings)) == 1 else SEVERAL] += 1
             rows.append([text(row.says), *cells])
         parts += [f"## {text(seed.title)}", table(HEAD, rows, {HEAD[2]})]
     total = sum(counts.values())

@@ -13,6 +13,7 @@ from evenkeel_lab.report.claim_check import ClaimVerdict, check_comparison, inte
 from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, table, text
 from evenkeel_lab.report.page import Page, folder_of
 from evenkeel_lab.report.plots.answers import answers
+from evenkeel_lab.report.plots.effects import alt_text
 from evenkeel_lab.report.plots.study_figure import alt as figure_alt, study_figure
 from evenkeel_lab.report.plots.style import svg
 from evenkeel_lab.report.quoted_text import UNKNOWN, answer_box, compared_of, estimated, invalid_note, with_quotations
@@ -72,7 +73,7 @@ def _alt(by_chapter: Mapping[str, ReportData]) -> str:
         for comparison in data.shown
         if (compared := primary(comparison)) and compared.verdict
     ]
-    return f"Effects of each chapter on its deciding metric: {'; '.join(effects)}"
+    return alt_text("Effects of each chapter on the metric that decides it", effects)
 
 
 def _evidence(name: str, study: Study, by_chapter: Mapping[str, ReportData]) -> str:

@@ -34,6 +34,8 @@ class Compared:
     p_permutation: float | None
     """P-value of a permutation test, which assumes no normal distribution; `None` without a verdict."""
     primary: bool
+    unit: str = "pair"
+    """Word for what a value is of: a pair of runs, or a boot with several pairs."""
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -51,9 +53,11 @@ class Comparison:
     figures: Sequence[Compared]
     warnings: Sequence[str]
     pairs: int
-    """Number of pairs of runs."""
+    """Number of pairs of runs, or of boots."""
     primary: str | None
     """Name of the metric that decides, even if it cannot be compared; `None` if there is no metric."""
+    unit: str = "pair"
+    """Word for what is compared: a pair of runs, or a boot with several pairs."""
 
 
 def compare(
@@ -65,11 +69,12 @@ def compare(
     described: Mapping[str, Metric] = METRICS,
     alpha: float = ALPHA,
     always_valid: bool = False,
+    unit: str = "pair",
 ) -> Comparison:
     """Compare two sets of runs: runs of the same name, or else the n-th run of each.
 
     The primary metric is tested alone. The others are corrected for multiple comparisons. Without `primary`, the
-    baseline's own primary metric decides.
+    baseline's own primary metric decides. `unit` is the word for what is compared.
     """
     names = ordered([name for name in baseline.figures if name in candidate.figures])
     primary = primary or baseline.primary or next(iter(names), None)
@@ -81,7 +86,14 @@ def compare(
         margin = (margins or {}).get(name, described[name].usual)
         compared.append(
             _compare_metric(
-                described[name], margin, first, second, alpha, primary=name == primary, always_valid=always_valid
+                described[name],
+                margin,
+                first,
+                second,
+                alpha,
+                primary=name == primary,
+                always_valid=always_valid,
+                unit=unit,
             )
         )
     secondary = [metric.verdict for metric in compared if metric.verdict is not None and not metric.primary]
@@ -93,7 +105,7 @@ def compare(
     warnings = dict.fromkeys(
         [*baseline.warnings, *candidate.warnings, *pairs.warnings, *_missing(baseline, candidate, names, primary)]
     )
-    return Comparison(baseline.name, candidate.name, figures, [*warnings], len(pairs.indices), primary)
+    return Comparison(baseline.name, candidate.name, figures, [*warnings], len(pairs.indices), primary, unit)
 
 
 def _compare_metric(
@@ -105,20 +117,21 @@ def _compare_metric(
     *,
     primary: bool,
     always_valid: bool,
+    unit: str,
 ) -> Compared:
-    why_not = _why_not(margin.scale, first, second)
+    why_not = _why_not(margin.scale, first, second, unit)
     if why_not:
-        return Compared(metric, margin, first, second, None, why_not, None, primary)
+        return Compared(metric, margin, first, second, None, why_not, None, primary, unit)
     differences = margin.differences(first, second)
     verdict = equivalence_test(differences, margin.width(first, second), alpha=alpha, always_valid=always_valid)
-    return Compared(metric, margin, first, second, verdict, "", permutation_p_value(differences), primary)
+    return Compared(metric, margin, first, second, verdict, "", permutation_p_value(differences), primary, unit)
 
 
-def _why_not(scale: Scale, first: Sequence[float], second: Sequence[float]) -> str:
+def _why_not(scale: Scale, first: Sequence[float], second: Sequence[float], unit: str) -> str:
     """Return why the values of two arms are no basis for a verdict; empty if they are one."""
     values = [*first, *second]
     if len(first) < LEAST_PAIRS:
-        return f"too few pairs: {len(first)}, of at least {LEAST_PAIRS}"
+        return f"too few {unit}s: {len(first)}, of at least {LEAST_PAIRS}"
     if not all(map(math.isfinite, values)):
         return "not every value is a finite number"
     if scale is Scale.POINTS:

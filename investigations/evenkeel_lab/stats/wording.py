@@ -13,7 +13,6 @@ from evenkeel_lab.stats.rounding import steady
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel_lab.stats import Verdict
     from evenkeel_lab.stats.compare import Compared
     from evenkeel_lab.stats.metrics import Metric
 
@@ -113,7 +112,7 @@ def verdict(compared: Compared) -> str:
         return A_PART
     if compared.verdict.kind.is_settled:
         return str(compared.verdict.kind)
-    return f"{compared.verdict.kind}: {further(compared.verdict)}"
+    return f"{compared.verdict.kind}: {further(compared)}"
 
 
 def kind(compared: Compared) -> str:
@@ -128,13 +127,15 @@ def stated(compared: Compared, *, invalid: bool) -> str:
     return f"{text} ({UNBELIEVED})" if invalid and compared.verdict is not None else text
 
 
-def further(verdict: Verdict) -> str:
+def further(compared: Compared) -> str:
     """Return what would settle an open verdict."""
+    verdict = compared.verdict
+    assert verdict is not None
     if verdict.kind is Kind.INCONCLUSIVE and not verdict.low <= 0 <= verdict.high:
         return BY_CHANCE
     if verdict.more_pairs is None:
-        return "more than a thousand more pairs are needed"
-    return f"about {verdict.more_pairs} more {'pair' if verdict.more_pairs == 1 else 'pairs'} would settle it"
+        return f"more than a thousand more {compared.unit}s are needed"
+    return f"about {verdict.more_pairs} more {compared.unit}{'' if verdict.more_pairs == 1 else 's'} would settle it"
 
 
 def sentence(compared: Compared, baseline: str) -> str:
@@ -160,11 +161,9 @@ def meaning(compared: Compared) -> str:
         case Kind.NONE:
             return f"If there is a difference, it is smaller than the margin of {limit}{_narrower(compared)}."
         case Kind.UNCERTAIN:
-            return (
-                f"The difference is real. It may or may not reach the margin of {limit}: {further(compared.verdict)}."
-            )
+            return f"The difference is real. It may or may not reach the margin of {limit}: {further(compared)}."
         case Kind.INCONCLUSIVE:
-            return f"It may be nothing, or more than the margin of {limit}: {further(compared.verdict)}."
+            return f"It may be nothing, or more than the margin of {limit}: {further(compared)}."
 
 
 def _narrower(compared: Compared) -> str:

@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from evenkeel_lab.formatting import counted
 from evenkeel_lab.stats import wording
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _estimates(judgement: Judgement) -> list[tuple[str, str, str]]:
         else:
             estimate = "; ".join(comparison.warnings) if comparison.pairs else "no valid pair yet"
         arms = f"{comparison.candidate} against {comparison.baseline}"
-        rows.append((arms, f"{comparison.pairs} pairs", estimate))
+        rows.append((arms, counted(comparison.pairs, comparison.unit), estimate))
     return rows
 
 

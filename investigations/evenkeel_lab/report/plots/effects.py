@@ -33,6 +33,8 @@ FACTORS_FROM = math.log(2)
 # Distance between two labels, as a share of the range on one side.
 FACTOR_GAP = 0.22
 PUBLISHED = COLOURS[1]
+# An alt text is a sentence: the tables have the other effects.
+MOST_IN_ALT = 4
 FACTORS = (1.25, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
@@ -93,6 +95,12 @@ def draw_effects(shown: Sequence[Panel], arm_looks: Mapping[str, Look]) -> Figur
     for axes, panel in zip(all_axes, shown, strict=True):
         _draw_panel(axes, panel, arm_looks)
     return drawn
+
+
+def alt_text(heading: str, effects: Sequence[str]) -> str:
+    """Return the alt text of a plot: its heading, and the first effects."""
+    more = f" and {len(effects) - MOST_IN_ALT} more" if len(effects) > MOST_IN_ALT else ""
+    return f"{heading}: {'; '.join(effects[:MOST_IN_ALT])}{more}"
 
 
 def _draw_panel(axes: Axes, panel: Panel, arm_looks: Mapping[str, Look]) -> None:

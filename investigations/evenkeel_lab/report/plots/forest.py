@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.investigation_spec.investigation import AGAIN
-from evenkeel_lab.report.plots.effects import Row, draw_effects, panels
+from evenkeel_lab.report.plots.effects import Row, alt_text, draw_effects, panels
 from evenkeel_lab.report.plots.style import headline, looks, named, short, styled
 from evenkeel_lab.stats import alpha_per_look, wording
 from evenkeel_lab.stats.metrics import ordered, title
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # More rows than this are no figure any more. The tables of the page have the rest.
 MOST_ROWS = 44
-MOST_IN_ALT = 4
 
 
 @styled
@@ -59,8 +58,7 @@ def alt(summary: Summary, judgement: Judgement) -> str:
         if comparison.baseline == baseline and decisive:
             effect = wording.effect(decisive[0]) or wording.NO_VERDICT
             effects.append(f"{named(comparison.candidate, baseline)} {effect}")
-    more = f" and {len(effects) - MOST_IN_ALT} more" if len(effects) > MOST_IN_ALT else ""
-    return f"{title(primary)} against {baseline}: {'; '.join(effects[:MOST_IN_ALT])}{more}"
+    return alt_text(f"{title(primary)} against {baseline}", effects)
 
 
 def _groups(summary: Summary, judgement: Judgement) -> list[list[Row]]:

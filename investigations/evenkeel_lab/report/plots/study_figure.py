@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.report.plots.effects import Row, draw_effects, panels
+from evenkeel_lab.report.plots.effects import Row, alt_text, draw_effects, panels
 from evenkeel_lab.report.plots.style import COLOURS, MARKERS, Look, headline, styled
 from evenkeel_lab.report.quoted_text import compared_of
 from evenkeel_lab.stats import Scale, wording
@@ -46,7 +46,7 @@ def alt(shown: StudyFigure, by_chapter: Mapping[str, ReportData]) -> str:
         for row in group.rows
         if (compared := compared_of(row, by_chapter)) and compared.verdict
     ]
-    return f"{shown.title}. {'; '.join(effects)}"
+    return alt_text(shown.title, effects)
 
 
 def _row(row: FigureRow, by_chapter: Mapping[str, ReportData]) -> Row | None:

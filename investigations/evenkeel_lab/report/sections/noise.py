@@ -40,7 +40,7 @@ def _floor(data: ReportData) -> str:
         for compared in comparison.figures
     ]
     head = ("metric", "effect [interval]", "margin", "detectable", "verdict")
-    pairs = counted(comparison.pairs, "pair")
+    pairs = counted(comparison.pairs, comparison.unit)
     method = (
         f"Two equal proxies, {comparison.baseline} and again, in {pairs}: every difference here is noise. Where an "
         "interval reaches beyond the margin, this session may miss a difference as large as the margin, or show one "

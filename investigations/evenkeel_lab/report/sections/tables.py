@@ -46,7 +46,7 @@ def tables(data: ReportData, _: Mapping[str, str]) -> str:
 
 def heading(comparison: Comparison) -> str:
     """Return the heading of a comparison."""
-    return f"{comparison.candidate} against {comparison.baseline}: {counted(comparison.pairs, 'pair')}"
+    return f"{comparison.candidate} against {comparison.baseline}: {counted(comparison.pairs, comparison.unit)}"
 
 
 def metrics_table(comparison: Comparison, *, is_invalid: bool) -> str:

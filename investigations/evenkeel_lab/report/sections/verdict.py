@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.formatting import counted
+from evenkeel_lab.investigation_spec.investigation import AGAIN
 from evenkeel_lab.report.caveats import BURST
 from evenkeel_lab.report.markdown import items, paragraph, text
 from evenkeel_lab.report.quoted_text import answer_box
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.stats.compare import Compared, Comparison
+
+EQUAL = "Both proxies are equal, so this difference is noise."
 
 
 def verdict(data: ReportData, pictures: Mapping[str, str]) -> str:
@@ -66,7 +69,8 @@ def _result(data: ReportData, comparison: Comparison) -> str:
 
 def _why_not(data: ReportData, compared: Compared | None, comparison: Comparison) -> str:
     if compared is not None:
-        return f"{wording.sentence(compared, comparison.baseline)} {wording.meaning(compared)}"
+        meaning = EQUAL if comparison.candidate == AGAIN else wording.meaning(compared)
+        return f"{wording.sentence(compared, comparison.baseline)} {meaning}"
     if comparison.figures:
         return f"{data.investigation.primary}, which decides, has no value in some runs."
     return f"There are no valid pairs; at least {LEAST_PAIRS} are needed."

@@ -69,6 +69,7 @@ def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]
             described=investigation.described,
             alpha=alpha_per_look(investigation.session.looks),
             always_valid=investigation.session.always_valid,
+            unit="boot" if investigation.session.pairs_per_boot else "pair",
         )
         comparisons.append(comparison)
         share = len(dropped) / max(1, len(dropped) + len(valid))
