@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.timed_requests import TimedRequest
 
 RATE = 8.0
+NANOSECONDS = 1e9
 BEFORE_SECONDS, DURING_SECONDS, AFTER_SECONDS = 4.0, 8.0, 8.0
 # If the plugin loses requests, chance may decide which proxy loses more: the cell is repeated.
 REPETITIONS, SEEDS = 3, 1000
@@ -32,10 +33,10 @@ REPETITIONS, SEEDS = 3, 1000
 JOURNAL_SECONDS, POLL_SECONDS = 10.0, 0.1
 
 
-async def run_cell(rig: Rig, fault: Fault, seed: int) -> Cell:
-    """Run a cell; several times if the plugin loses requests in it, as one with all their requests."""
+async def run_cell(rig: Rig, fault: Fault, seed: int, *, repeats: bool = True) -> Cell:
+    """Run a cell; if `repeats` and the plugin loses requests in it, several times, as one with all their requests."""
     cell = await _run_once(rig, fault, seed)
-    for repetition in range(1, REPETITIONS):
+    for repetition in range(1, REPETITIONS if repeats else 1):
         if cell.plugin.served == cell.plugin.requests:
             break
         cell = cell.merged_with(await _run_once(rig, fault, seed + repetition * SEEDS))
@@ -59,7 +60,7 @@ async def _run_once(rig: Rig, fault: Fault, seed: int) -> Cell:
         await asyncio.sleep(BEFORE_SECONDS)
         watch = Watch(rig.plugin, fault, rig.logged)
         await watch.begin()
-        at = time.monotonic()
+        at, began_ns = time.monotonic(), time.time_ns()
         watching = asyncio.create_task(watch.run(at))
         try:
             async with fault.strike(rig):
@@ -78,12 +79,13 @@ async def _run_once(rig: Rig, fault: Fault, seed: int) -> Cell:
     finally:
         sending.cancel()
         await asyncio.wait([sending])
+    met = [attempt["received_ns"] - began_ns for attempt in await rig.failed_attempts(since_ns=began_ns)]
     return Cell(
         fault=fault.name,
         about=fault.about,
         metric=fault.metric,
         log=fault.log if watch.is_log_due else "",
-        first_failure_after=fault.first_failure_after,
+        first_failure_after=fault.first_failure_after + min(met, default=0) / NANOSECONDS,
         plugin=_proxy_result(plugin, at - start, ended),
         stock=_proxy_result(stock, at - start, ended),
         metric_after=watch.sighting.metric_after,

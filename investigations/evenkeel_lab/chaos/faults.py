@@ -52,7 +52,6 @@ REDIS = (
         "full",
         "Redis is out of memory",
         servers.redis_commands("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"),
-        is_quick=True,
     ),
 )
 POSTGRES = (
@@ -119,16 +118,14 @@ PROXIES = (
         JOURNAL_FAILURES,
         JOURNAL_LOG,
         needs_disk=True,
-        is_quick=True,
     ),
     Fault("clock_jumps", "`time.time()` jumps an hour ahead, and back", proxies.clock_jumps),
     Fault("clients_leave", "60 clients leave in the middle of a stream", proxies.clients_leave, is_quick=True),
     Fault("deployments_change", "deployments are added and deleted", proxies.deployments_change),
     Fault("settings_reloaded", "the settings are changed while the proxy runs, and broken", proxies.settings_reloaded),
-    # Last, because a worker takes half a minute to be back.
-    Fault(
-        "worker_killed", "one of two workers is killed, with streams in flight", proxies.worker_killed, is_quick=True
-    ),
+)
+WORKER_KILLED = Fault(
+    "worker_killed", "one of two workers is killed, with streams in flight", proxies.worker_killed, is_quick=True
 )
 
 
@@ -140,5 +137,6 @@ def in_turn(groups: Sequence[Sequence[Fault]]) -> tuple[Fault, ...]:
     return tuple(fault for fault in chain.from_iterable(zip_longest(*groups)) if fault is not None)
 
 
-FAULTS = in_turn((PROXIES, REDIS, POSTGRES, PROVIDER))
+# A killed worker comes last, because the next cell would wait until it is back.
+FAULTS = (*in_turn((PROXIES, REDIS, POSTGRES, PROVIDER)), WORKER_KILLED)
 """All faults of the matrix, in the order in which they are tried."""

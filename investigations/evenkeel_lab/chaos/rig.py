@@ -18,7 +18,18 @@ from evenkeel_lab.investigation_spec.arm import Patch
 from evenkeel_lab.stack.http_client import client
 from evenkeel_lab.stack.litellm import fixtures
 from evenkeel_lab.stack.litellm.accounts import mock_settings, unlimited_accounts
-from evenkeel_lab.stack.litellm.config import Journal, Prometheus, ProxySpec, Rotation, merged
+from evenkeel_lab.stack.litellm.config import (
+    JOURNAL,
+    LEAN,
+    PROMETHEUS,
+    ROTATION,
+    Journal,
+    Prometheus,
+    ProxySpec,
+    Rotation,
+    merged,
+)
+from evenkeel_lab.stack.litellm.proxy import HEALTH_CHECK_VARIABLE
 from evenkeel_lab.stack.parts import Parts
 from evenkeel_lab.stack.sample_requests import ask
 from evenkeel_lab.stack.servers.valkey import valkey_replica
@@ -37,8 +48,10 @@ PLUGIN, STOCK = "plugin", "stock"
 ACCOUNTS, WORKERS = 8, 2
 WARM_UPS, WARM_UPS_AT_ONCE = 30, 4
 TIMEOUT_SECONDS, COOLDOWN_SECONDS = 3.0, 5
-# A worker takes about 25 seconds to boot.
+# A worker that was killed takes about 25 seconds to boot.
 BOOT_SECONDS = 40.0
+# Uvicorn notices after this time that a worker was killed if it waited for that worker's answer at the time.
+HEALTH_CHECK_SECONDS = 60
 LATENCY = {"ttft_ms": "lognormal(median=100, sigma=0.4)", "gap_ms": 5, "length": 16}
 # Both proxies retry as often, and cool an account down after one failure, for as long at first.
 COMMON: dict[str, Any] = {
@@ -48,20 +61,25 @@ COMMON: dict[str, Any] = {
         "allowed_fails": 0,
         "cooldown_time": COOLDOWN_SECONDS,
     },
-    "litellm_settings": {"request_timeout": TIMEOUT_SECONDS},
+    "litellm_settings": {
+        "request_timeout": TIMEOUT_SECONDS,
+        # LiteLLM 1.108.7 passes the budgets of keys, teams and users with each request. Only those of customers have to
+        # be looked up.
+        "enable_end_user_cost_tracking_prometheus_only": True,
+    },
     "general_settings": {"store_model_in_db": True, "proxy_batch_write_at": 2},
 }
 PLUGIN_SETTINGS = {
+    "litellm_settings": {"callbacks": [ROTATION, PROMETHEUS, JOURNAL, LEAN]},
     "evenkeel": {
         "reload": True,
         "rotation": {
             "shared": {"redis_url": "litellm"},
             "cooldown": {"allowed_failures": 0, "initial": f"{COOLDOWN_SECONDS}s"},
         },
-        # Read from Postgres again and again, not from a Redis. LiteLLM 1.108.7 passes the budgets of keys, teams and
-        # users with each request, so only other budgets are looked up.
+        # Read from Postgres again and again, not from a Redis.
         "budgets": {"ttl": "200ms", "timeout": "200ms"},
-    }
+    },
 }
 
 
@@ -93,6 +111,8 @@ class Rig:
     """The disk of both proxies' files; `None` if it cannot be filled without harm to others."""
     clock: Path
     """The clocks of both proxies are an hour ahead while this file exists."""
+    first_workers: frozenset[int] = frozenset()
+    """Process ids of the workers that the rig began with. They have served requests."""
     logged: dict[str, float] = field(default_factory=dict)
     """When words of a fault were last seen in the plugin's log, by the monotonic clock."""
 
@@ -112,12 +132,12 @@ class Rig:
         number = urlsplit(subject.proxy.services.redis_url).path
         return urlunsplit(urlsplit(self.ground.valkey.url)._replace(path=number))
 
-    async def accounts_with_faults(self, since_ns: int) -> set[str]:
-        """Return the accounts at which the mock provider has failed a request since a Unix time in nanoseconds."""
+    async def failed_attempts(self, since_ns: int) -> list[dict[str, Any]]:
+        """Return what the mock provider recorded of requests that it failed since a Unix time in nanoseconds."""
         async with client(seconds=10) as reading:
             journal = (await reading.get(f"{self.ground.mock.url}/_mock/journal")).raise_for_status().text
         lines = map(json.loads, journal.splitlines())
-        return {line["account"] for line in lines if line["fault"] and line["received_ns"] >= since_ns}
+        return [line for line in lines if line["fault"] and line["received_ns"] >= since_ns]
 
     async def has_reloaded(self) -> bool:
         """Return whether the worker that answers has applied a change of its settings."""
@@ -127,10 +147,12 @@ class Rig:
         return bool(health["reloads"])
 
     async def until_booted(self) -> None:
-        """Wait until all workers run for long enough that they serve requests: a killed one is started again."""
+        """Wait until all workers serve requests: a killed one is started again."""
         while True:
-            ages = [time.time() - worker.create_time() for each in self.subjects for worker in workers_of(each)]
-            if len(ages) == WORKERS * len(self.subjects) and min(ages) >= BOOT_SECONDS:
+            workers = [worker for each in self.subjects for worker in workers_of(each)]
+            booting = [worker for worker in workers if worker.pid not in self.first_workers]
+            are_old = all(time.time() - worker.create_time() >= BOOT_SECONDS for worker in booting)
+            if len(workers) == WORKERS * len(self.subjects) and are_old:
                 return
             await asyncio.sleep(1)
 
@@ -172,7 +194,7 @@ async def rig(version: str, steps: Steps) -> AsyncIterator[Rig]:
                 accounts=accounts,
                 workers=WORKERS,
                 keep_alive=600,
-                env={"CLOCK_OF_PROXY": str(clock)},
+                env={"CLOCK_OF_PROXY": str(clock), HEALTH_CHECK_VARIABLE: str(HEALTH_CHECK_SECONDS)},
                 patch=Patch.JUMPING_CLOCK,
             )
             proxy = await running.enter_async_context(
@@ -183,9 +205,9 @@ async def rig(version: str, steps: Steps) -> AsyncIterator[Rig]:
             subjects.append(Subject(name, proxy, entities.key, entities.customers))
         infos = [*ground.service_infos, *(subject.proxy.info for subject in subjects)]
         parts = await running.enter_async_context(Parts(infos))
-        yield Rig(
-            ground, parts, (subjects[0], subjects[1]), redis, postgres, replica, disk if is_small else None, clock
-        )
+        first_workers = frozenset(worker.pid for subject in subjects for worker in workers_of(subject))
+        pair, own_disk = (subjects[0], subjects[1]), disk if is_small else None
+        yield Rig(ground, parts, pair, redis, postgres, replica, own_disk, clock, first_workers)
 
 
 def workers_of(subject: Subject) -> list[psutil.Process]:

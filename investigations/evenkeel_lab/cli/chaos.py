@@ -37,7 +37,7 @@ DATA, SOAK = "data", "soak"
 @click.command()
 @click.argument("names", metavar="[FAULT]...", nargs=-1)
 @click.option("--list", "list_only", is_flag=True, help="List the faults.")
-@click.option("--quick", is_flag=True, help="Only a few faults, whose times do not count.")
+@click.option("--quick", is_flag=True, help="Only a few faults, each once, whose times do not count.")
 @click.option("--soak", "minutes", type=click.FloatRange(min=1), help="Minutes of a soak, instead of the matrix.")
 @click.option("--litellm", "version", default=DEFAULT_VERSION, show_default=True, help="The LiteLLM version.")
 @click.option("--fresh", is_flag=True, help="Measure the chosen faults again, also those that are done.")
@@ -79,7 +79,7 @@ def chaos(  # one for each option
     if fresh:
         for fault in faults:
             result_path(data, version, fault.name).unlink(missing_ok=True)
-    results = asyncio.run(run_matrix(faults, version, data, steps, seeks_secrets=not names))
+    results = asyncio.run(run_matrix(faults, version, data, steps, quick=quick, seeks_secrets=not names))
     if write and results.swept and not results.not_tried:
         last_soak = read_result(result_path(data, version, SOAK), Soak)
         click.echo(write_matrix(home(), summary(version, results.cells, results.swept, last_soak)), err=as_json)

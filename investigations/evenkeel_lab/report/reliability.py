@@ -33,9 +33,10 @@ HEAD = (
 )
 SOAK_HEAD = ("what", "last", "slope a minute", "interval")
 ABOUT = (
-    "Two proxies get the same {0.rate:g} requests a second at the same moments: one with the rotation, the Prometheus "
-    "callback and the journal, one with LiteLLM's router and Prometheus callback. After {0.before_seconds:g} seconds, "
-    "a fault strikes both of them for {0.during_seconds:g} seconds. `make chaos` measures all cells again."
+    "Two proxies get the same {0.rate:g} requests a second at the same moments: one with the rotation, `lean`, the "
+    "Prometheus callback and the journal, one with LiteLLM's router and Prometheus callback. After "
+    "{0.before_seconds:g} seconds, a fault strikes both of them for {0.during_seconds:g} seconds. `make chaos` "
+    "measures all cells again."
 )
 COLUMNS = (
     "The served shares count from the beginning of the fault. *Recovered after* is the time from the fault's end until "

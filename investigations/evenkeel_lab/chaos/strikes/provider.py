@@ -34,7 +34,7 @@ def failing(*faults: dict[str, Any]) -> Strike:
             yield
         finally:
             await rig.post_faults()
-        met = await rig.accounts_with_faults(since_ns=began)
+        met = {attempt["account"] for attempt in await rig.failed_attempts(since_ns=began)}
         missing = [account for account in FAILING_ACCOUNTS if account not in met]
         if missing:
             raise FaultNotCaused(f"No request met the fault of {', '.join(missing)}.", hint="Send more requests.")

@@ -70,7 +70,7 @@ class Cell(BaseModel):
     log: str
     """Words that the plugin has to log; empty if it need not log, for instance because it did in the last minute."""
     first_failure_after: float
-    """Seconds until a request can fail of it: one that hangs does so at its timeout."""
+    """Seconds until a request can fail of it: until one meets it, and if the provider hangs, until its timeout."""
     metric_after: float | None
     """Seconds until the metric changed; `None` if it did not."""
     log_after: float | None

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 MODEL = "gpt-4o-mini"
 REDIS = "os.environ/REDIS_URL"
-ROTATION, PROMETHEUS, JOURNAL = (f"litellm_evenkeel.proxy.{name}" for name in ("rotation", "prometheus", "journal"))
+ROTATION, PROMETHEUS, JOURNAL, LEAN = (
+    f"litellm_evenkeel.proxy.{name}" for name in ("rotation", "prometheus", "journal", "lean")
+)
 
 SERVICES: Mapping[str, Any] = {
     "general_settings": {"database_url": "os.environ/DATABASE_URL"},

@@ -36,6 +36,7 @@ PROBE = Path(__file__).parents[1] / "probes"
 SEED = "0"
 # A boot on a free core takes half a minute. On a busy machine, three minutes were too few.
 READY_SECONDS = 300.0
+HEALTH_CHECK_VARIABLE = "TIMEOUT_WORKER_HEALTHCHECK"
 STOP_SECONDS = 6.0
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 
@@ -132,10 +133,10 @@ def proxy_env(services: Services, spec: ProxySpec, home: Path, master_key: str) 
     schema = schema_of(services.database_url)
     if schema and not spec.bare:
         env["DATABASE_SCHEMA"] = schema
-    if spec.workers > 1:
+    if spec.workers > 1 and HEALTH_CHECK_VARIABLE not in spec.env:
         # By default, a worker that does not answer within 5 s is killed and restarted. If many boot at once, none would
         # ever finish.
-        env["TIMEOUT_WORKER_HEALTHCHECK"] = str(int(READY_SECONDS))
+        env[HEALTH_CHECK_VARIABLE] = str(int(READY_SECONDS))
     if spec.workers > 1 and spec.prometheus is not Prometheus.OFF:
         env["PROMETHEUS_MULTIPROC_DIR"] = str(folders["prometheus"])
     if reserved := env.keys() & spec.env.keys():
