@@ -94,6 +94,7 @@ async def _run_once(rig: Rig, fault: Fault, seed: int) -> Cell:
         plugin_lines=watch.sighting.plugin_lines,
         longest_cooldown=cooldown,
         picks=picks(watch.before, await scrape(rig.plugin)),
+        may_lose_records=fault.loses_records,
         lost_records=await _lost(rig.plugin, keys[rig.plugin.name], sum(request.is_served for request in plugin)),
     )
 

@@ -30,6 +30,8 @@ class Fault:
     """Words of a line that the plugin has to log; empty if it need not."""
     first_failure_after: float = 0.0
     """Seconds until a request can fail of it: one that hangs does so at its timeout."""
+    loses_records: bool = False
+    """Whether it ends a worker, whose waiting records in the journal are lost."""
     needs_disk: bool = False
     """Whether it needs a disk that can be filled."""
     is_quick: bool = False

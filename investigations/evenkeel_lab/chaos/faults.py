@@ -125,7 +125,11 @@ PROXIES = (
     Fault("settings_reloaded", "the settings are changed while the proxy runs, and broken", proxies.settings_reloaded),
 )
 WORKER_KILLED = Fault(
-    "worker_killed", "one of two workers is killed, with streams in flight", proxies.worker_killed, is_quick=True
+    "worker_killed",
+    "one of two workers is killed, with streams in flight",
+    proxies.worker_killed,
+    loses_records=True,
+    is_quick=True,
 )
 
 

@@ -70,9 +70,11 @@ class Watch:
         while True:
             self._read_log(struck)
             if self.fault.metric and self.sighting.metric_after is None:
+                # Prometheus dates samples by the beginning of their scrape too.
+                began = time.monotonic()
                 samples = await scrape(self.subject)
                 if samples and changed(self.before, samples, self.fault.metric):
-                    self.sighting.metric_after = time.monotonic() - struck
+                    self.sighting.metric_after = began - struck
             await asyncio.sleep(POLL_SECONDS)
 
     @property

@@ -260,7 +260,11 @@ async def test_budgets_that_nobody_sees_are_not_looked_up(
     gauges = ("remaining_team_budget_metric", "team_max_budget_metric", "team_budget_remaining_hours_metric")
     monkeypatch.setattr(litellm, "prometheus_exclude_metrics", [f"litellm_{name}" for name in gauges])
     seen: list[BudgetObservation] = []
-    budgets = SimpleNamespace(observe=lambda hint, _: seen.append(hint), counts=lambda _: BudgetCounts({}, {}))
+    budgets = SimpleNamespace(
+        observe=lambda hint, _: seen.append(hint),
+        counts=lambda _: BudgetCounts({}, {}),
+        call_on_warning=lambda _: None,
+    )
     callback = EvenkeelPrometheusLogger(registry, open_budgets=lambda *_: budgets)  # type: ignore[arg-type]
     await told(callback, event())
     assert {hint.kind for hint in seen} == {BudgetEntity.KEY, BudgetEntity.USER}

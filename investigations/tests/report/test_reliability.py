@@ -22,6 +22,7 @@ def cell(fault: str, served: int, lost: int = 0) -> Cell:
         plugin_lines=0,
         longest_cooldown=None,
         picks={"0.0005": 600, "0.001": 600},
+        may_lose_records=False,
         lost_records=lost,
     )
 

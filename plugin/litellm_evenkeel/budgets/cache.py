@@ -117,6 +117,10 @@ class BudgetCache:
         """Count a request whose metadata could not be read."""
         self._failures.record(REQUEST_KINDS, Source.EVENT, error)
 
+    def call_on_warning(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after each warning about failed lookups. It must be fast and must not raise."""
+        self._failures.on_warning = listener
+
     def counts(self, now: float) -> BudgetCounts:
         """Return the counters since this worker began."""
         kinds = {kind: self._kind_counts(cache, now) for kind, cache in self._caches.items()}

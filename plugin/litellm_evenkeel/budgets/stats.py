@@ -35,6 +35,8 @@ class SourceFailures:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.counts: Counter[tuple[BudgetEntity, Source, DriverError]] = Counter()
+        self.on_warning: Callable[[], None] = lambda: None
+        """Called after each warning, of which there is at most one a minute for each cause."""
         self._clock = clock
         self._throttles: dict[tuple[BudgetEntity, Source, DriverError], LogThrottle] = {}
 
@@ -59,6 +61,7 @@ class SourceFailures:
             kind.value, source.value, reason.value, cause(error),
             LITELLM_REMEDY if source in {Source.EVENT, Source.PROCESS} else REMEDIES[reason],
         )  # fmt: skip
+        self.on_warning()
 
 
 @dataclass(frozen=True, slots=True)

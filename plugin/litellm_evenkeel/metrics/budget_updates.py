@@ -32,6 +32,7 @@ class BudgetUpdater:
         clean: Callable[[Any], Any],
         clock: Callable[[], float],
         constant_labels: Mapping[str, str],
+        on_warning: Callable[[], None],
     ) -> None:
         self._end_user, self._clock = end_user, clock
         # Resets are stated in the system's time.
@@ -39,6 +40,7 @@ class BudgetUpdater:
         # Budgets whose gauges are switched off are not looked up.
         self._kinds = frozenset(kind for kind in BudgetEntity if self.gauges.has(kind))
         self._budgets = open_budgets(self.gauges.show, peek)
+        self._budgets.call_on_warning(on_warning)
         self._observations: dict[Entity, BudgetObservation] = {}
 
     def observe(self, event: Raw) -> None:

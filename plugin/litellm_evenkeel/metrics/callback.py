@@ -94,6 +94,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._folder, self._is_off = folder, False
         self._registry, self._settings, self._open_budgets = registry, settings or MetricsSettings(), open_budgets
         self._creation_lock = threading.RLock()
+        self._write_now = asyncio.Event()
 
     def __getattr__(self, name: str) -> Any:
         """Create the series when one of their attributes is first read."""
@@ -157,7 +158,9 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._budgets, self._throttle = None, LogThrottle(QUIET_SECONDS)
         if self._open_budgets is not None:
             end_user, labels = self._readers.end_user, dict(tag_labels(()))
-            self._budgets = BudgetUpdater(self._open_budgets, by_name, end_user, clean_label, clock.now, labels)
+            self._budgets = BudgetUpdater(
+                self._open_budgets, by_name, end_user, clean_label, clock.now, labels, self._write_now.set
+            )
         self._plan_cache.queue.after_round = self._after_round
         # Before events are counted, so that a series that was idle for too long starts anew with them.
         self._plan_cache.queue.before_round = SeriesExpiry(self._store, self._ttl, time.time).expire_due
@@ -327,10 +330,13 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
                 LOG.warning(text, type(error).__name__)
 
     async def keep_writing(self, seconds: float = WRITE_SECONDS) -> None:
-        """Write the series to the workers' folder every `seconds`, for ever."""
+        """Write the series to the workers' folder every `seconds`, and after a warning about budgets, for ever."""
         took = 0.0
         while True:
-            await asyncio.sleep(max(seconds, PAUSES_PER_WRITE * took))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(seconds, PAUSES_PER_WRITE * took)):
+                    await self._write_now.wait()
+            self._write_now.clear()
             began = time.monotonic()
             await self.drain()
             took = time.monotonic() - began

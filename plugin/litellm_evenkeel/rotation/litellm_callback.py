@@ -129,7 +129,8 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
             self._errors.report("choosing", error)
             return healthy_deployments
         if isinstance(result, NoCapacity):
-            raise _rejection(model, result)
+            # Otherwise LiteLLM would log the errors of earlier attempts with it, which may quote the prompt.
+            raise _rejection(model, result) from None
         return [candidates[result.position]]
 
     async def async_post_call_failure_deployment_hook(

@@ -58,6 +58,8 @@ def test_a_state_is_told_beside_the_class() -> None:
 def test_an_operator_hears_of_each_trouble_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
     failures = SourceFailures(lambda: now)
+    warned: list[float] = []
+    failures.on_warning = lambda: warned.append(now)
     with caplog.at_level(logging.WARNING):
         for _ in range(100):
             failures.record(
@@ -70,6 +72,7 @@ def test_an_operator_hears_of_each_trouble_once_a_minute(caplog: pytest.LogCaptu
         now = WARNING_INTERVAL_SECONDS
         failures.record([BudgetEntity.TEAM], Source.POSTGRES, TimeoutError(SECRET))
         assert len(caplog.records) == 5
+    assert warned == [0.0, 0.0, 0.0, 0.0, WARNING_INTERVAL_SECONDS]
     assert failures.counts[BudgetEntity.TEAM, Source.POSTGRES, DriverError.TIMEOUT] == 201
     assert failures.counts[BudgetEntity.KEY, Source.POSTGRES, DriverError.TIMEOUT] == 100
     first = caplog.records[0].getMessage()

@@ -82,6 +82,8 @@ class Cell(BaseModel):
     """Seconds of the longest cooldown when the fault ended, quarantines left out; `None` if there was none."""
     picks: dict[str, float]
     """Histogram of the time to pick an account: the number of picks up to each bound in seconds."""
+    may_lose_records: bool
+    """Whether a worker is killed, whose waiting records are lost."""
     lost_records: int
     """Served requests without a record in the journal."""
 
@@ -96,7 +98,7 @@ class Cell(BaseModel):
         """The promises that this cell does not keep, but for those of a time."""
         kept = {
             "served": not self.serves_less,
-            "records": self.lost_records == 0,
+            "records": self.lost_records == 0 or self.may_lose_records,
             "visible": None not in self._sightings,
             "log": self.log_lines <= MOST_LOG_LINES and self.plugin_lines <= MOST_PLUGIN_LINES,
             "cooldown": (self.longest_cooldown or 0.0) <= LONGEST_COOLDOWN_SECONDS,

@@ -40,6 +40,7 @@ CELL = Cell(
     plugin_lines=3,
     longest_cooldown=None,
     picks={"0.001": 100, "+Inf": 100},
+    may_lose_records=False,
     lost_records=0,
 )
 
@@ -51,6 +52,7 @@ CELL = Cell(
         ({"plugin": STOCK, "stock": PLUGIN}, ["served"]),
         ({"plugin": PLUGIN.model_copy(update={"served": 99}), "stock": PLUGIN}, []),
         ({"lost_records": 1}, ["records"]),
+        ({"lost_records": 1, "may_lose_records": True}, []),
         ({"metric_after": None}, ["visible"]),
         ({"metric": "", "metric_after": None}, []),
         ({"log_lines": 1000}, ["log"]),
