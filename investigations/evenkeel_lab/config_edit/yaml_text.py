@@ -152,4 +152,5 @@ def _last_line(node: Any, text: str) -> int:
 
 
 def _is_comment(line: str, node: Node) -> bool:
-    return line.lstrip().startswith("#") and not isinstance(node, MappingNode | SequenceNode)
+    # A quoted text may begin its last line with a #.
+    return line.lstrip().startswith("#") and isinstance(node, ScalarNode) and node.style not in {"'", '"'}

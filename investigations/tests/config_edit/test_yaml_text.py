@@ -70,6 +70,9 @@ def test_text_blocks_and_multiline_values_are_left_whole() -> None:
     before = document.values
     document.set(("a", "new"), "1")
     assert document.values == {**before, "a": {**before["a"], "new": 1}}
+    document = YamlText("a:\n  x: 'it\n\n    #'\n")
+    document.set(("a", "new"), "1")
+    assert document.values == {"a": {"x": "it\n#", "new": 1}}
     document = YamlText("a:\n  prompt: |\n    one\n    two\n")
     document.set(("a", "new"), "1")
     assert document.values == {"a": {"prompt": "one\ntwo\n", "new": 1}}
