@@ -122,5 +122,7 @@ class TcpLink:
 def _reset(writer: asyncio.StreamWriter) -> None:
     """Close a connection with RST instead of FIN, as after a crash."""
     connection = writer.get_extra_info("socket")
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    # The other end may have closed it a moment ago.
+    with contextlib.suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
