@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.chaos.rig import COOLDOWN_SECONDS
 from evenkeel_lab.chaos.strikes.provider import FAILING_ACCOUNTS
 from evenkeel_lab.chaos.traffic import due_times, send_to
-from evenkeel_lab.chaos.watch import Watch, longest_cooldown, picks, scrape
+from evenkeel_lab.chaos.watch import Watch, crashes, longest_cooldown, picks, scrape
 from evenkeel_lab.runner.results.chaos_results import Cell, ProxyResult
 from evenkeel_lab.stack.http_client import client
 from evenkeel_lab.stack.litellm.fixtures import management_api
@@ -79,6 +79,8 @@ async def _run_once(rig: Rig, fault: Fault, seed: int) -> Cell:
     finally:
         sending.cancel()
         await asyncio.wait([sending])
+    crashed = crashes(watch.log.read_text(errors="replace"))[len(rig.crashes) :]
+    rig.crashes.extend(crashed)
     met = [attempt["received_ns"] - began_ns for attempt in await rig.failed_attempts(since_ns=began_ns)]
     return Cell(
         fault=fault.name,
@@ -92,6 +94,7 @@ async def _run_once(rig: Rig, fault: Fault, seed: int) -> Cell:
         log_after=watch.sighting.log_after,
         log_lines=watch.sighting.log_lines,
         plugin_lines=watch.sighting.plugin_lines,
+        crashes=crashed,
         longest_cooldown=cooldown,
         picks=picks(watch.before, await scrape(rig.plugin)),
         may_lose_records=fault.loses_records,

@@ -115,6 +115,8 @@ class Rig:
     """Process ids of the workers that the rig began with. They have served requests."""
     logged: dict[str, float] = field(default_factory=dict)
     """When words of a fault were last seen in the plugin's log, by the monotonic clock."""
+    crashes: list[str] = field(default_factory=list)
+    """Stack traces of the plugin's workers that crashed in earlier cells."""
 
     @property
     def plugin(self) -> Subject:
@@ -194,7 +196,11 @@ async def rig(version: str, steps: Steps) -> AsyncIterator[Rig]:
                 accounts=accounts,
                 workers=WORKERS,
                 keep_alive=600,
-                env={"CLOCK_OF_PROXY": str(clock), HEALTH_CHECK_VARIABLE: str(HEALTH_CHECK_SECONDS)},
+                env={
+                    "CLOCK_OF_PROXY": str(clock),
+                    HEALTH_CHECK_VARIABLE: str(HEALTH_CHECK_SECONDS),
+                    "PYTHONFAULTHANDLER": "1",
+                },
                 patch=Patch.JUMPING_CLOCK,
             )
             proxy = await running.enter_async_context(

@@ -26,6 +26,8 @@ LOG_INTERVAL_SECONDS = 60.0
 PICKS = "evenkeel_rotation_pick_seconds_bucket"
 # What the plugin logs, and a stack trace through its code. The bare name is also in paths of the lab's cache.
 PLUGIN_MARKS = ("evenkeel: ", "/litellm_evenkeel/")
+# First words of the stack traces that Python writes if a worker crashes, and enough for all threads of one.
+CRASH, TRACE_CHARACTERS = "Fatal Python error: ", 20_000
 # Attempts that succeed show no fault.
 SUCCESSES = frozenset({("outcome", "success"), ("outcome", "cached")})
 
@@ -61,7 +63,7 @@ class Watch:
         self.before = await scrape(self.subject)
         if not self.before:
             raise RigFailure("The proxy returned no metrics before the fault.", hint="See the proxy's log.")
-        self._offset = self._log.stat().st_size
+        self._offset = self.log.stat().st_size
         # The plugin logs a cause once a minute.
         self.is_log_due = time.monotonic() - self.logged.get(self.fault.log, -math.inf) > LOG_INTERVAL_SECONDS
 
@@ -78,13 +80,14 @@ class Watch:
             await asyncio.sleep(POLL_SECONDS)
 
     @property
-    def _log(self) -> Path:
+    def log(self) -> Path:
+        """The log of the proxy."""
         log = self.subject.proxy.info.log
         assert log is not None
         return log
 
     def _read_log(self, struck: float) -> None:
-        with self._log.open("rb") as lines:
+        with self.log.open("rb") as lines:
             lines.seek(self._offset)
             text = lines.read().decode(errors="replace")
         sighting = self.sighting
@@ -100,6 +103,11 @@ class Watch:
 def is_of_plugin(text: str) -> bool:
     """Return whether a line or record of the log comes from the plugin."""
     return any(mark in text for mark in PLUGIN_MARKS)
+
+
+def crashes(log: str) -> list[str]:
+    """Return the stack trace of each worker that crashed, from the text of a proxy's log."""
+    return [f"{CRASH}{trace[:TRACE_CHARACTERS]}" for trace in log.split(CRASH)[1:]]
 
 
 async def scrape(subject: Subject) -> Samples:

@@ -103,6 +103,9 @@ def document(results: Results) -> dict[str, Any]:
 
 def _show_results(results: Results) -> None:
     show(table(results.cells))
+    for cell in results.cells:
+        for trace in cell.crashes:
+            click.echo(f"\n{cell.fault}: a worker of the proxy with the plugin crashed\n{trace}")
     if results.swept:
         outcome = "; ".join(results.leaks) or "none found"
         click.echo(f"\n{results.swept.secrets} secrets in {len(results.swept.outputs)} outputs: {outcome}")

@@ -47,7 +47,7 @@ PROMISES = (
     f"The plugin promises that clients lose no more than without it, by Fisher's exact test at {SIGNIFICANCE:.0%}. It "
     f"serves all requests from {RECOVERY_SECONDS:g} s after the fault's end on. Metrics and log show the fault within "
     f"{VISIBLE_SECONDS:g} s of the first request that can fail of it, the log in at most {MOST_LOG_LINES} lines. No "
-    "served request lacks a record, unless its worker was killed before it had written the record."
+    "served request lacks a record, unless its worker was killed before it had written the record. No worker crashes."
 )
 
 

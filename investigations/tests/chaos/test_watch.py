@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenkeel_lab.chaos.watch import PICKS, Samples, changed, is_of_plugin, picks
+from evenkeel_lab.chaos.watch import PICKS, Samples, changed, crashes, is_of_plugin, picks
 
 
 def buckets(counts: dict[str, float]) -> Samples:
@@ -30,3 +30,9 @@ def test_a_path_of_the_labs_cache_does_not_make_a_line_one_of_the_plugins() -> N
     assert is_of_plugin('  File "/venv/site-packages/litellm_evenkeel/rotation/router.py", line 1, in pick')
     assert not is_of_plugin('  File "/home/.cache/litellm-evenkeel/subjects/litellm/router.py", line 1, in pick')
     assert not is_of_plugin('INFO: 127.0.0.1 - "GET /evenkeel/metrics HTTP/1.1" 200 OK')
+
+
+def test_each_crash_has_the_stack_trace_of_its_worker() -> None:
+    first, second = "Fatal Python error: Segmentation fault\n  File a\n", "Fatal Python error: Bus error\n  File b\n"
+    assert crashes(f"INFO: started\n{first}{second}") == [first, second]
+    assert crashes("INFO: started\n") == []

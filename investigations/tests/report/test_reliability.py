@@ -20,6 +20,7 @@ def cell(fault: str, served: int, lost: int = 0) -> Cell:
         log_after=None,
         log_lines=0,
         plugin_lines=0,
+        crashes=[],
         longest_cooldown=None,
         picks={"0.0005": 600, "0.001": 600},
         may_lose_records=False,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FILE, FOLDER, SCHEMA = "chaos.json", "chaos", 2
+FILE, FOLDER, SCHEMA = "chaos.json", "chaos", 3
 # What the plugin promises. There may be a line in the log for each kind of budget, or for each connection.
 RECOVERY_SECONDS, VISIBLE_SECONDS, MOST_LOG_LINES = 5.0, 1.0, 6
 # Of two proxies that are equally good, one loses a request more by chance. So the plugin serves less only if Fisher's
@@ -78,6 +78,8 @@ class Cell(BaseModel):
     """Lines of the log with these words."""
     plugin_lines: int
     """All lines of the log that come from the plugin."""
+    crashes: list[str]
+    """Stack traces of the plugin's workers that crashed since the last cell."""
     longest_cooldown: float | None
     """Seconds of the longest cooldown when the fault ended, quarantines left out; `None` if there was none."""
     picks: dict[str, float]
@@ -99,6 +101,7 @@ class Cell(BaseModel):
         kept = {
             "served": not self.serves_less,
             "records": self.lost_records == 0 or self.may_lose_records,
+            "crash": not self.crashes,
             "visible": None not in self._sightings,
             "log": self.log_lines <= MOST_LOG_LINES and self.plugin_lines <= MOST_PLUGIN_LINES,
             "cooldown": (self.longest_cooldown or 0.0) <= LONGEST_COOLDOWN_SECONDS,
@@ -132,6 +135,7 @@ class Cell(BaseModel):
                 "log_after": self.log_after if self.log else other.log_after,
                 "log_lines": max(self.log_lines, other.log_lines),
                 "plugin_lines": max(self.plugin_lines, other.plugin_lines),
+                "crashes": [*self.crashes, *other.crashes],
                 "longest_cooldown": max(self.longest_cooldown or 0.0, other.longest_cooldown or 0.0),
                 "picks": {
                     bound: self.picks.get(bound, 0.0) + other.picks.get(bound, 0.0)
