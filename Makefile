@@ -7,7 +7,7 @@ SUBJECT_LOCKS := investigations/evenkeel_lab/stack/locks
 SUBJECT_VERSIONS := 1.81.8 1.81.9 1.106.2 1.108.7 1.110.2
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
-# uv is told about one environment only: an activated one elsewhere is none of its business.
+# uv uses the environment of this folder, even if another one is activated.
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/.venv
 

@@ -1,39 +1,38 @@
 # %% [markdown]
-# # Why a proxy is slow without any callback
+# # Latency without any callback
 #
-# The chapters of this study side by side: a cold proxy and a warm one, users that are known and unknown, more clients,
-# more workers, and what an operator can do. Each chapter compares within itself; what is drawn here are their runs and
-# their verdicts. All of it is read from the chapters' `summary.json`; `docs/investigations.md` describes the frames.
+# The chapters of this study: a cold and a warm proxy, known and unknown end users, more clients, more workers, and
+# settings that an operator can change. Each chapter compares its own arms. `docs/investigations.md` describes the
+# frames, which are read from the chapters' `summary.json`.
 
 # %%
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from evenkeel_lab.notebook import investigation
+from evenkeel_lab.notebook import draw_effect, investigation, label_rows
 from evenkeel_lab.runner.results.queue_model import queueing
 
 names = ["first_wave", "ten_each", "users_then", "key_cache", "users", "minimal", "concurrency", "workers", "cures"]
 chapters = {name: investigation(f"baseline_spikes/{name}") for name in names}
 
 
-def effects(chapter: str, figure: str) -> pd.DataFrame:
-    """Return what a chapter says of its arms in one figure, the arm that is the same again left out."""
-    found = chapters[chapter].verdicts
-    asked = chapters[chapter].investigation
-    chosen = (found["figure"] == figure) & (found["baseline"] == asked.baseline) & (found["candidate"] != "again")
-    return found[chosen].set_index("candidate")
+def verdicts_on(chapter: str, figure: str) -> pd.DataFrame:
+    """Return the verdicts on a metric of all arms of a chapter, without the second baseline."""
+    verdicts, baseline = chapters[chapter].verdicts, chapters[chapter].investigation.baseline
+    is_wanted = (verdicts["baseline"] == baseline) & (verdicts["candidate"] != "again")
+    return verdicts[is_wanted & (verdicts["figure"] == figure)].set_index("candidate")
 
 
 # %% [markdown]
-# ## The first wave
+# ## The first requests of a proxy
 #
-# A hundred requests at once, to a proxy that was just booted: each mark is a run's mean latency. Whether a request says
-# from whom it is changes what the database is asked, and not much more; whether the proxy has served before does.
+# A hundred requests at once, to a proxy that has just booted. Each mark is the mean latency of a run. Whether a request
+# names its end user hardly matters. Whether the proxy has served requests before does.
 
 # %%
 cold = {
     "first_wave": ["none", "random", "created", "cached", "warm"],
-    "ten_each": ["once", "ten", "ten_unnamed"],
+    "ten_each": ["one_each", "ten_each", "ten_each_unnamed"],
 }
 canvas, plots = plt.subplots(1, 2, figsize=(11, 3.2), width_ratios=(2, 1), layout="constrained")
 for axes, (chapter, arms) in zip(plots, cold.items(), strict=True):
@@ -48,49 +47,48 @@ for axes, (chapter, arms) in zip(plots, cold.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# ## What a user costs, then and now
+# ## The cost of an end user
 #
-# LiteLLM 1.81.8 (`users_then`, `key_cache`) and 1.106.2 (`users`), warm, with a hundred clients in a loop. The last two
-# columns have the operations of LiteLLM's database client for each request. `created_large` are users whom the database
-# knows, and a cache that has room for all of them.
+# With LiteLLM 1.81.8 (`users_then`, `key_cache`) and 1.106.2 (`users`), warm, and a hundred clients in a loop. The last
+# two columns are operations of LiteLLM's database client for each request. In `created_large`, the end users are in the
+# database, and the cache has room for all of them.
 
 # %%
-shown = []
+rows = []
 for chapter in ["users_then", "key_cache", "users"]:
-    calls, mean = effects(chapter, "prisma_calls"), effects(chapter, "mean")
-    for arm in mean.index:
-        one, asked = mean.loc[arm], calls.loc[arm] if arm in calls.index else None
-        told = (chapter, arm, *(100 * one[["effect", "low", "high"]]), one["kind"])
-        shown.append((*told, *(asked[["baseline_value", "candidate_value"]] if asked is not None else ("", ""))))
-columns = ["chapter", "arm", "mean latency, %", "low", "high", "verdict", "calls without", "calls with it"]
-pd.DataFrame(shown, columns=columns).round(2)
+    operations, means = verdicts_on(chapter, "prisma_calls"), verdicts_on(chapter, "mean")
+    for arm, verdict in means.iterrows():
+        counts = operations.loc[arm, ["baseline_value", "candidate_value"]] if arm in operations.index else ("", "")
+        rows.append((chapter, arm, *(100 * verdict[["effect", "low", "high"]]), verdict["kind"], *counts))
+columns = ["chapter", "arm", "mean latency, %", "low", "high", "verdict", "operations without", "operations with"]
+pd.DataFrame(rows, columns=columns).round(2)
 
 # %% [markdown]
-# ## A queue
+# ## More clients
 #
-# The marks are runs; the line is what one server in front of a fixed delay would do. Its service time is the CPU time
-# of a request as it was measured, its delay what is left of the latency of a single client: nothing is fitted.
+# The marks are runs. The line is a queue with one server: its service time is the measured CPU time of a request, and
+# its delay is the rest of the latency of a single client. Nothing is fitted.
 
 # %%
 runs = chapters["concurrency"].runs
-asked = chapters["concurrency"].investigation
-arms = {name: asked.load_of(name).users for name in asked.arms}
+measured = chapters["concurrency"].investigation
+clients = {arm: measured.load_of(arm).users for arm in measured.arms}
 canvas, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-for arm, users in arms.items():
-    found = runs[runs["arm"] == arm]
-    axes.plot([users] * len(found), found["mean"] / 1000, "o", color="C0", markerfacecolor="none")
-queue = queueing(asked, chapters["concurrency"].summary.done)
-users = range(1, max(arms.values()) + 1)
-axes.plot(users, [queue.measured.latency(count) / 1000 for count in users], color="black", linewidth=1)
+for arm, number in clients.items():
+    of_arm = runs[runs["arm"] == arm]
+    axes.plot([number] * len(of_arm), of_arm["mean"] / 1000, "o", color="C0", markerfacecolor="none")
+queue = queueing(measured, chapters["concurrency"].summary.done)
+numbers = range(1, max(clients.values()) + 1)
+axes.plot(numbers, [queue.measured.latency(number) / 1000 for number in numbers], color="black", linewidth=1)
 axes.set_xlabel("clients in a loop")
 axes.set_ylabel("mean latency, s")
 axes.set_ylim(bottom=0)
 plt.show()
 
 # %% [markdown]
-# ## Workers
+# ## More workers
 #
-# Requests a second, run by run. Two cores are shared by the workers, the load, the mock and Postgres.
+# Medians over the runs. The workers share two cores with the load, the mock and Postgres.
 
 # %%
 runs = chapters["workers"].runs
@@ -98,24 +96,19 @@ order = list(chapters["workers"].investigation.arms)
 runs[runs["arm"].isin(order)].groupby("arm")[["throughput", "mean", "cpu_ms"]].median().loc[order].round(1)
 
 # %% [markdown]
-# ## What an operator can do
+# ## Settings that an operator can change
 #
-# Against a proxy as it is, with LiteLLM's Prometheus callback, under users whom it does not know. More throughput is
-# better, less latency is.
+# Each against a proxy with LiteLLM's Prometheus callback, under end users that it does not know. More throughput is
+# better, and less latency.
 
 # %%
 canvas, plots = plt.subplots(1, 3, figsize=(11, 4.2), sharey=True, layout="constrained")
-order = effects("cures", "throughput").sort_values("low", ascending=False).index
+order = list(verdicts_on("cures", "throughput").sort_values("low", ascending=False).index)
 for number, (axes, figure) in enumerate(zip(plots, ["throughput", "p95", "cpu_ms"], strict=True)):
-    judged = effects("cures", figure)
+    judged = verdicts_on("cures", figure)
     for row, arm in enumerate(order):
         if arm in judged.index:
-            one = judged.loc[arm]
-            axes.barh(row, 200 * one["margin"], left=-100 * one["margin"], height=0.9, color="0.92")
-            axes.hlines(row, 100 * one["low"], 100 * one["high"], color=f"C{number}", linewidth=5)
-            axes.plot(100 * one["effect"], row, "o", color="white", markeredgecolor=f"C{number}")
-    axes.axvline(0, color="black", linewidth=1)
+            draw_effect(axes, row, judged.loc[arm], color=f"C{number}")
+    label_rows(axes, order)
     axes.set_xlabel(f"{figure}, %")
-plots[0].set_yticks(range(len(order)), order)
-plots[0].set_ylim(len(order) - 0.4, -0.6)
 plt.show()

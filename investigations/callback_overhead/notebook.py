@@ -1,81 +1,64 @@
 # %% [markdown]
-# # What a Prometheus callback costs a proxy, and why
+# # The cost of a Prometheus callback
 #
-# The chapters of this study side by side: the same callback under loads that show it and loads that hide it, what it is
-# made of, what mends it, and what is left of it today. Each chapter compares within itself, in duets; what is drawn
-# here are their verdicts. All of it is read from the chapters' `summary.json`; `docs/investigations.md` describes the
-# frames.
+# The chapters of this study: the same callback under loads that show its cost and loads that hide it, the parts of its
+# cost, three repairs, and its cost in later versions. Each chapter compares its own arms. `docs/investigations.md`
+# describes the frames, which are read from the chapters' `summary.json`.
 
 # %%
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evenkeel_lab.notebook import investigation
+from evenkeel_lab.notebook import draw_effect, investigation, label_rows
 
 loads = ["bug", "queue", "random_ids", "sequential_ids", "fast_provider", "uneven_provider", "slow_provider"]
 chapters = {
     name: investigation(f"callback_overhead/{name}") for name in [*loads, "parts", "mends", "upstream_fix", "today"]
 }
-verdicts = pd.concat({name: one.verdicts for name, one in chapters.items()}, names=["chapter"])
+verdicts = pd.concat({name: chapter.verdicts for name, chapter in chapters.items()}, names=["chapter"])
 verdicts = verdicts.reset_index("chapter").set_index(["chapter", "candidate", "baseline", "figure"]).sort_index()
 
 
-def told(chapter: str, figure: str, candidate: str = "stock", baseline: str = "off") -> pd.Series:
-    """Return what one chapter says of one figure."""
-    return verdicts.loc[(chapter, candidate, baseline, figure)]
-
-
-def draw(axes: Axes, rows: list[tuple[str, str]], figure: str, color: str) -> None:
-    """Draw what those chapters that judge a figure say of it: intervals, and the field of what does not matter."""
-    for row, (chapter, candidate) in enumerate(rows):
-        if (chapter, candidate, "off", figure) not in verdicts.index:
-            continue
-        one = told(chapter, figure, candidate)
-        axes.barh(row, 200 * one["margin"], left=-100 * one["margin"], height=0.9, color="0.92")
-        axes.hlines(row, 100 * one["low"], 100 * one["high"], color=color, linewidth=5)
-        axes.plot(100 * one["effect"], row, "o", color="white", markeredgecolor=color)
-    axes.axvline(0, color="black", linewidth=1)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
+def draw(axes: Axes, arms: dict[str, tuple[str, str, str]], figure: str, color: str) -> None:
+    """Draw the verdicts on a metric. `arms` has a chapter, a candidate and a baseline for each label."""
+    for row, arm in enumerate(arms.values()):
+        if (*arm, figure) in verdicts.index:
+            draw_effect(axes, row, verdicts.loc[(*arm, figure)], color=color)
+    label_rows(axes, list(arms))
+    axes.set_xlabel(f"{figure}, %")
 
 
 # %% [markdown]
 # ## The same callback under seven loads
 #
-# LiteLLM 1.81.8 with its callback against none. Where requests wait for the proxy, they wait longer by what the
-# callback adds. Where they wait for the provider, hardly anybody notices, though a request costs more CPU in all of
-# them.
+# LiteLLM 1.81.8 with its callback, against no callback. Where requests wait for the proxy, they wait longer. Where they
+# wait for the provider, latency hardly changes, although each request takes more CPU time.
 
 # %%
 figures = ["throughput", "p50", "p95", "cpu_ms"]
 canvas, plots = plt.subplots(1, len(figures), figsize=(11, 3.6), sharey=True, layout="constrained")
 for number, (axes, figure) in enumerate(zip(plots, figures, strict=True)):
-    draw(axes, [(name, "stock") for name in loads], figure, f"C{number}")
-    axes.set_xlabel(f"{figure}, % against off")
-plots[0].set_yticks(range(len(loads)), loads)
+    draw(axes, {name: (name, "stock", "off") for name in loads}, figure, f"C{number}")
 plt.show()
 
 # %% [markdown]
-# ## What the database is asked
+# ## Database operations
 #
-# Operations of LiteLLM's database client for each request. One of them is the lookup of the user that the callback
-# makes; what it asks beyond that, and when, is in each chapter's page.
+# Operations of LiteLLM's database client for each request. One of them is the callback's lookup of the user. The pages
+# of the chapters list the others.
 
 # %%
-rows = []
-for name, one in chapters.items():
-    for (baseline, candidate), found in one.verdicts[one.verdicts["figure"] == "prisma_calls"].groupby(
-        ["baseline", "candidate"]
-    ):
-        if baseline == one.investigation.baseline and candidate != "again":
-            values = found.iloc[0]
-            rows.append((name, candidate, values["baseline_value"], values["candidate_value"]))
-pd.DataFrame(rows, columns=["chapter", "arm", "off", "with it"]).round(2)
+operations = verdicts.reset_index()
+operations = operations[(operations["figure"] == "prisma_calls") & (operations["candidate"] != "again")]
+baselines = operations["chapter"].map(lambda name: chapters[name].investigation.baseline)
+operations = operations[operations["baseline"] == baselines]
+operations[["chapter", "candidate", "baseline_value", "candidate_value"]].round(2)
 
 # %% [markdown]
-# ## What the cost is made of
+# ## Parts of the cost
 #
-# The chapter `parts` leaves one part of the callback out at a time. Shares of the whole, with their intervals.
+# Each arm of the chapter `parts` leaves out one part of the callback. Shares of the whole cost, with their intervals.
 
 # %%
 costs = chapters["parts"].costs
@@ -84,40 +67,33 @@ canvas, axes = plt.subplots(figsize=(7, 2.4), layout="constrained")
 axes.hlines(costs["piece"], 100 * costs["share_low"], 100 * costs["share_high"], color="C1", linewidth=5)
 axes.plot(100 * costs["share"], costs["piece"], "o", color="white", markeredgecolor="C1")
 axes.axvline(0, color="black", linewidth=1)
-axes.set_xlabel("share of what the callback adds to the CPU of a request, %")
+axes.set_xlabel("share of the CPU time that the callback adds to a request, %")
 axes.margins(y=0.3)
 plt.show()
 
 # %% [markdown]
-# ## What mends it
+# ## Repairs
 #
-# The three ways out that were considered, and no callback at all, against the callback as it was. More throughput is
-# better.
+# Three repairs that were considered, and no callback at all, against the callback as it was. More throughput is better.
 
 # %%
-mends = [name for name in chapters["mends"].investigation.arms if name != chapters["mends"].investigation.baseline]
+baseline = chapters["mends"].investigation.baseline
+mends = {arm: ("mends", arm, baseline) for arm in chapters["mends"].investigation.arms if arm != baseline}
 canvas, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
-for row, arm in enumerate(mends):
-    one = told("mends", "throughput", arm, chapters["mends"].investigation.baseline)
-    axes.hlines(row, 100 * one["low"], 100 * one["high"], color="C2", linewidth=5)
-    axes.plot(100 * one["effect"], row, "o", color="white", markeredgecolor="C2")
-axes.axvline(0, color="black", linewidth=1)
-axes.set_yticks(range(len(mends)), mends)
-axes.set_ylim(len(mends) - 0.4, -0.6)
-axes.set_xlabel(f"throughput, % against {chapters['mends'].investigation.baseline}")
+draw(axes, mends, "throughput", "C2")
 plt.show()
 
 # %% [markdown]
-# ## Version by version
+# ## Later versions
 #
-# Each version against itself without callbacks; the last is ours.
+# Each version against itself without callbacks. The last row is the plugin's callback.
 
 # %%
 steps = [("bug", "stock"), ("upstream_fix", "stock"), ("today", "stock"), ("today", "evenkeel")]
-names = [f"{chapters[chapter].investigation.arms[arm].litellm}, {arm}" for chapter, arm in steps]
+versions = {
+    f"{chapters[chapter].investigation.arms[arm].litellm}, {arm}": (chapter, arm, "off") for chapter, arm in steps
+}
 canvas, plots = plt.subplots(1, 3, figsize=(11, 2.6), sharey=True, layout="constrained")
 for number, (axes, figure) in enumerate(zip(plots, ["throughput", "p50", "cpu_ms"], strict=True)):
-    draw(axes, steps, figure, f"C{number}")
-    axes.set_xlabel(f"{figure}, % against off")
-plots[0].set_yticks(range(len(steps)), names)
+    draw(axes, versions, figure, f"C{number}")
 plt.show()

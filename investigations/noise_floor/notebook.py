@@ -1,11 +1,10 @@
 # %% [markdown]
 # # The noise floor
 #
-# Two proxies that are the same met in pairs, so every difference between them is noise. This notebook asks what of it
-# matters to other investigations on the same machine: how small a difference can be told from nothing, and how many
-# pairs that takes.
+# Two equal proxies were measured in pairs, so each difference between them is noise. The notebook shows how small a
+# difference other investigations on this machine can find, and how many pairs they need for it.
 #
-# All of it is read from `summary.json`, which the session has written; `docs/investigations.md` describes the frames.
+# `docs/investigations.md` describes the frames, which are read from `summary.json`.
 
 # %%
 import math
@@ -14,57 +13,52 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from statsmodels.stats.power import TTestPower
 
-from evenkeel_lab.notebook import investigation
+from evenkeel_lab.notebook import draw_effect, investigation, label_rows
 from evenkeel_lab.stats import detectable
 
-found = investigation()
+measured = investigation()
 colors = {"off": "C0", "again": "C1", "direct": "0.4"}
 markers = {"off": "o", "again": "s", "direct": "^"}
-labels = {"off": "off", "again": "again, the same", "direct": "direct, the mock alone"}
-found
+labels = {"off": "off", "again": "off, again", "direct": "the mock alone"}
+measured
 
 # %% [markdown]
-# ## Do the two differ?
+# ## Verdicts
 #
-# They must not. If one of these were real, nothing that is measured on this machine could be believed.
+# If one of these were material, no measurement on this machine could be trusted.
 
 # %%
-percent = found.verdicts[["effect", "low", "high", "margin", "detectable"]].mul(100).round(2).add_suffix(" %")
-found.verdicts[["figure", "pairs", "kind", "more_pairs"]].join(percent)
+percent = measured.verdicts[["effect", "low", "high", "margin", "detectable"]].mul(100).round(2).add_suffix(" %")
+measured.verdicts[["figure", "pairs", "kind", "more_pairs"]].join(percent)
 
 # %% [markdown]
-# Each tick is a pair, each bar the interval of the pairs' mean, the grey field the margin that other investigations
-# usually have for the figure: what lies in it does not matter.
+# Each tick is the effect in a pair of runs, and the bar is the interval of their mean. The usual margin of other
+# investigations is grey.
 
 # %%
-canvas, axes = plt.subplots(figsize=(9, 1.2 + 0.6 * len(found.verdicts)), layout="constrained")
-for row, one in enumerate(found.verdicts.to_dict("records")):
-    pairs = found.pairs[found.pairs["figure"] == one["figure"]]
-    axes.barh(row, 200 * one["margin"], left=-100 * one["margin"], height=0.9, color="0.92")
+canvas, axes = plt.subplots(figsize=(9, 1.2 + 0.6 * len(measured.verdicts)), layout="constrained")
+for row, verdict in enumerate(measured.verdicts.to_dict("records")):
+    pairs = measured.pairs[measured.pairs["figure"] == verdict["figure"]]
+    draw_effect(axes, row, verdict, marker="D")
     axes.plot(100 * pairs["effect"], [row + 0.25] * len(pairs), "|", color="0.4")
-    axes.hlines(row, 100 * one["low"], 100 * one["high"], color="C0", linewidth=5)
-    axes.plot(100 * one["effect"], row, "D", color="white", markeredgecolor="C0")
-axes.axvline(0, color="black", linewidth=1)
-axes.set_yticks(found.verdicts.index, found.verdicts["figure"])
-axes.set_ylim(len(found.verdicts) - 0.4, -0.6)
-axes.set_xlabel("difference between two proxies that are the same, % (of error_rate: points)")
+label_rows(axes, list(measured.verdicts["figure"]))
+axes.set_xlabel("difference between two equal proxies, % (of error_rate: points)")
 plt.show()
 
 # %% [markdown]
-# ## How small a difference could be found?
+# ## Smallest detectable effect
 #
-# What decides is the spread: by how much the difference of a single pair usually misses the truth (its standard
-# deviation). It shrinks with the square root of the number of pairs. The markers are this session; the looks that it
-# declared cost it some of its power, and so they would cost another.
+# It depends on the spread, which is the standard deviation of the effects of single pairs. The error of their mean
+# shrinks with the square root of the number of pairs. Markers are at the number of pairs of this session.
 
 # %%
-factors = found.verdicts[(found.verdicts["scale"] == "factor") & (found.verdicts["spread"] > 0)]
+factors = measured.verdicts[(measured.verdicts["scale"] == "factor") & (measured.verdicts["spread"] > 0)]
 factors = factors.sort_values("spread", ascending=False).to_dict("records")
 counts = range(6, 201)
 canvas, axes = plt.subplots(figsize=(9, 4.5), layout="constrained")
-for one, marker in zip(factors, "osD^vPX*<>", strict=False):
-    smallest = [100 * math.expm1(detectable(one["spread"], count, one["alpha"])) for count in counts]
-    axes.plot(counts, smallest, marker=marker, markevery=[one["pairs"] - counts[0]], label=one["figure"])
+for verdict, marker in zip(factors, "osD^vPX*<>", strict=False):
+    smallest = [100 * math.expm1(detectable(verdict["spread"], count, verdict["alpha"])) for count in counts]
+    axes.plot(counts, smallest, marker=marker, markevery=[verdict["pairs"] - counts[0]], label=verdict["figure"])
 for margin in (3, 5, 10):
     axes.axhline(margin, color="0.6", linestyle=":", linewidth=1)
 axes.set_xscale("log")
@@ -74,15 +68,16 @@ axes.set_xticks([], minor=True)
 axes.set_yticks([1, 3, 5, 10, 30], ["1", "3", "5", "10", "30"])
 axes.set_yticks([], minor=True)
 axes.set_xlabel("pairs")
-axes.set_ylabel("smallest effect that is found, %")
+axes.set_ylabel("smallest detectable effect, %")
 axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 plt.show()
 
 # %% [markdown]
-# ## How many pairs does a margin take?
+# ## Pairs for a margin
 #
-# `found`: so many pairs find a difference that is as large as the margin, four times in five. `ruled out`: so many
-# pairs show of two arms that do not differ that they do not, four times in five. Dashes: more than a thousand.
+# `to find`: this number of pairs finds a difference as large as the margin, four times in five. `to exclude`: of two
+# equal arms, this number of pairs excludes a difference as large as the margin, four times in five. A dash is more than
+# a thousand.
 
 
 # %%
@@ -91,46 +86,48 @@ def pairs_to_find(spread: float, alpha: float, margin: float) -> int | None:
     return next(enough, None)
 
 
-def pairs_to_rule_out(spread: float, alpha: float, margin: float) -> int | None:
-    # An interval may leave the margin on either side, and each may take half of what is left to chance.
+def pairs_to_exclude(spread: float, alpha: float, margin: float) -> int | None:
+    # Both ends of the interval have to lie within the margin. Each may fail with half of the remaining probability.
     test, ratio, power = TTestPower(), math.log1p(margin) / spread, 0.9
     enough = (count for count in range(6, 1001) if test.power(ratio, count, alpha, alternative="larger") >= power)
     return next(enough, None)
 
 
-needed = pd.DataFrame({"spread %": [round(100 * one["spread"], 1) for one in factors]})
-needed.index = pd.Index([one["figure"] for one in factors], name="figure")
+needed = pd.DataFrame({"spread %": [round(100 * verdict["spread"], 1) for verdict in factors]})
+needed.index = pd.Index([verdict["figure"] for verdict in factors], name="figure")
 for margin in (0.03, 0.05, 0.10):
-    for name, pairs_for in (("found", pairs_to_find), ("ruled out", pairs_to_rule_out)):
-        needed[f"{margin:.0%} {name}"] = [pairs_for(one["spread"], one["alpha"], margin) or "-" for one in factors]
+    for name, pairs_for in (("to find", pairs_to_find), ("to exclude", pairs_to_exclude)):
+        needed[f"{margin:.0%} {name}"] = [
+            pairs_for(verdict["spread"], verdict["alpha"], margin) or "-" for verdict in factors
+        ]
 needed
 
 # %% [markdown]
-# What that takes in time:
+# The duration of a pair:
 
 # %%
-pairs_measured = found.runs["pair"].max()
-minutes = (found.runs["at_s"] + found.runs["seconds"]).max() / 60
+pairs_measured = measured.runs["pair"].max()
+minutes = (measured.runs["at_s"] + measured.runs["seconds"]).max() / 60
 print(f"{pairs_measured} pairs in {minutes:.0f} minutes: {60 * minutes / pairs_measured:.0f} s for each")
 
 # %% [markdown]
-# ## Runs in their order
+# ## Runs in the order of time
 #
-# What moves both arms at once is the machine; a duet takes that out. The filled ones began on the first of the two
-# cores. In every run both arms had each core for as long as the other one.
+# A change of both arms comes from the machine, and pairs cancel it out. Filled markers are runs that began on the first
+# of the two cores. Within each run, both arms had each core for the same time.
 
 # %%
 canvas, axes = plt.subplots(figsize=(9, 4), layout="constrained")
-first_core = found.runs["cores"][found.runs["arm"] == "off"].min()
+first_core = measured.runs["cores"][measured.runs["arm"] == "off"].min()
 for arm in ("off", "again"):
-    runs = found.runs[found.runs["arm"] == arm]
+    runs = measured.runs[measured.runs["arm"] == arm]
     axes.plot(runs["at_s"] / 60, runs["p50"], color=colors[arm], linewidth=0.8, alpha=0.5)
-    for core, own in runs.groupby("cores"):
+    for core, on_core in runs.groupby("cores"):
         look = {"marker": markers[arm], "color": colors[arm], "label": f"{labels[arm]}, first on core {core}"}
         if core != first_core:
             look["facecolor"] = "white"
-        axes.scatter(own["at_s"] / 60, own["p50"], zorder=2, **look)
-limited = found.runs[found.runs["limited"] != ""]
+        axes.scatter(on_core["at_s"] / 60, on_core["p50"], zorder=2, **look)
+limited = measured.runs[measured.runs["limited"] != ""]
 axes.plot(limited["at_s"] / 60, limited["p50"], "x", color="black", markersize=12, label="does not count")
 axes.set_ylim(bottom=0)
 axes.set_xlabel("minutes since the session began")
@@ -139,23 +136,23 @@ axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 plt.show()
 
 # %%
-proxies = found.runs[(found.runs["arm"] != "direct") & (found.runs["limited"] == "")]
+proxies = measured.runs[(measured.runs["arm"] != "direct") & (measured.runs["limited"] == "")]
 proxies.groupby(["arm", "cores"])[["p50", "mean", "throughput", "cpu_ms"]].median().round(1)
 
 # %% [markdown]
-# ## Where in the distribution
+# ## Distribution of latencies
 #
-# The median over the runs of each arm at each share of requests, and the range of all runs.
+# The median over the runs of each arm at each quantile, and the range of all runs.
 
 # %%
-counted = found.quantiles[found.quantiles["limited"] == ""]
+counted = measured.quantiles[measured.quantiles["limited"] == ""]
 spread = counted.groupby(["arm", "share"])["latency_ms"].agg(["median", "min", "max"]).reset_index()
 canvas, axes = plt.subplots(figsize=(9, 4), layout="constrained")
 for arm in ("off", "again", "direct"):
-    own = spread[spread["arm"] == arm]
-    beyond = 1 / (1 - own["share"])
-    axes.plot(beyond, own["median"], color=colors[arm], marker=markers[arm], label=labels[arm])
-    axes.fill_between(beyond, own["min"], own["max"], color=colors[arm], alpha=0.15, linewidth=0)
+    of_arm = spread[spread["arm"] == arm]
+    rarity = 1 / (1 - of_arm["share"])
+    axes.plot(rarity, of_arm["median"], color=colors[arm], marker=markers[arm], label=labels[arm])
+    axes.fill_between(rarity, of_arm["min"], of_arm["max"], color=colors[arm], alpha=0.15, linewidth=0)
 shares = [share for share in (0.5, 0.9, 0.95, 0.99, 0.999) if share in set(spread["share"])]
 axes.set_xscale("log")
 axes.set_xticks([1 / (1 - share) for share in shares], [f"p{100 * share:g}" for share in shares])
@@ -166,12 +163,12 @@ axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 plt.show()
 
 # %% [markdown]
-# ## What the rig itself costs
+# ## The mock alone
 #
-# The mock alone, under the same load: what remains of a proxy's latency is the proxy's. The mock's own share is the
-# time for which it was told to wait.
+# The mock under the same load, without a proxy. The rest of the latency comes from the proxy. `provider` is the CPU
+# time of the mock, in cores.
 
 # %%
-alone = found.runs[found.runs["limited"] == ""].groupby("arm")[["p50", "mean", "throughput", "provider"]].median()
+alone = measured.runs[measured.runs["limited"] == ""].groupby("arm")[["p50", "mean", "throughput", "provider"]].median()
 alone.loc["direct as a share of off"] = alone.loc["direct"] / alone.loc["off"]
 alone.round(3)

@@ -1,66 +1,61 @@
 # %% [markdown]
-# # What a Prometheus callback does to the slowest requests
+# # A Prometheus callback and the slowest requests
 #
-# Requests came at random, at six tenths of what a proxy can do, the same ones for both proxies of a pair. All of it is
-# read from `summary.json`; `docs/investigations.md` describes the frames.
+# Requests arrived at random, at six tenths of what a proxy can serve, and the same ones at both proxies of a pair.
+# `docs/investigations.md` describes the frames, which are read from `summary.json`.
 
 # %%
 import matplotlib.pyplot as plt
 
-from evenkeel_lab.notebook import investigation
+from evenkeel_lab.notebook import draw_effect, investigation, label_rows
 
-found = investigation()
-arms = ["again", "evenkeel"]
-markers = dict(zip(["off", *arms], "osv", strict=True))
+measured = investigation()
+arms = ["again", "evenkeel", "stock"]
+markers = dict(zip(["off", *arms], "osvP", strict=True))
 colors = {arm: f"C{number}" for number, arm in enumerate(markers)}
-found
+measured
 
 # %% [markdown]
-# ## What may be said
+# ## Verdicts
 #
-# `again` is the baseline once more: what it shows is what two proxies differ by that are the same.
+# `again` is a second proxy without a callback, so its effects are noise.
 
 # %%
-percent = found.verdicts[["effect", "low", "high", "margin", "detectable"]].mul(100).round(2).add_suffix(" %")
-found.verdicts[["candidate", "figure", "pairs", "kind"]].join(percent)
+percent = measured.verdicts[["effect", "low", "high", "margin", "detectable"]].mul(100).round(2).add_suffix(" %")
+measured.verdicts[["candidate", "figure", "pairs", "kind"]].join(percent)
 
 # %% [markdown]
-# ## Every pair
+# ## Effects of all pairs
 #
-# Each mark is a pair, each bar the interval of their mean, the grey field what does not matter.
+# Each tick is the effect in a pair of runs, and the bar is the interval of their mean. The margin is grey.
 
 # %%
 figures = ["p50", "p95", "p99"]
 canvas, plots = plt.subplots(1, len(figures), figsize=(11, 3), sharey=True, layout="constrained")
 for axes, figure in zip(plots, figures, strict=True):
-    judged = found.verdicts[found.verdicts["figure"] == figure].set_index("candidate")
+    judged = measured.verdicts[measured.verdicts["figure"] == figure].set_index("candidate")
     for row, arm in enumerate(arms):
-        one = judged.loc[arm]
-        pairs = found.pairs[(found.pairs["candidate"] == arm) & (found.pairs["figure"] == figure)]
-        axes.barh(row, 200 * one["margin"], left=-100 * one["margin"], height=0.9, color="0.92")
+        pairs = measured.pairs[(measured.pairs["candidate"] == arm) & (measured.pairs["figure"] == figure)]
+        draw_effect(axes, row, judged.loc[arm], color=colors[arm], marker=markers[arm])
         axes.plot(100 * pairs["effect"], [row + 0.25] * len(pairs), "|", color="0.4")
-        axes.hlines(row, 100 * one["low"], 100 * one["high"], color=colors[arm], linewidth=5)
-        axes.plot(100 * one["effect"], row, markers[arm], color="white", markeredgecolor=colors[arm])
-    axes.axvline(0, color="black", linewidth=1)
+    label_rows(axes, arms)
     axes.set_xlabel(f"{figure}, % against off")
-plots[0].set_yticks(range(len(arms)), arms)
-plots[0].set_ylim(len(arms) - 0.4, -0.6)
 plt.show()
 
 # %% [markdown]
-# ## The whole distribution
+# ## Distribution of latencies
 #
-# The median over the runs of each arm, and the range of all of them.
+# The median over the runs of each arm at each quantile, and the range of all runs.
 
 # %%
-counted = found.quantiles[found.quantiles["limited"] == ""]
+counted = measured.quantiles[measured.quantiles["limited"] == ""]
 spread = counted.groupby(["arm", "share"])["latency_ms"].agg(["median", "min", "max"]).reset_index()
 canvas, axes = plt.subplots(figsize=(9, 4), layout="constrained")
 for arm, marker in markers.items():
-    own = spread[spread["arm"] == arm]
-    beyond = 1 / (1 - own["share"])
-    axes.plot(beyond, own["median"], color=colors[arm], marker=marker, label=arm)
-    axes.fill_between(beyond, own["min"], own["max"], color=colors[arm], alpha=0.12, linewidth=0)
+    of_arm = spread[spread["arm"] == arm]
+    rarity = 1 / (1 - of_arm["share"])
+    axes.plot(rarity, of_arm["median"], color=colors[arm], marker=marker, label=arm)
+    axes.fill_between(rarity, of_arm["min"], of_arm["max"], color=colors[arm], alpha=0.12, linewidth=0)
 shares = [share for share in (0.5, 0.9, 0.95, 0.99, 0.999) if share in set(spread["share"])]
 axes.set_xscale("log")
 axes.set_xticks([1 / (1 - share) for share in shares], [f"p{100 * share:g}" for share in shares])
@@ -71,11 +66,11 @@ axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 plt.show()
 
 # %% [markdown]
-# ## How busy they were
+# ## Used cores
 #
-# The load was the same for all; what is left of a core is what a proxy has for bursts.
+# All proxies had the same load. What they leave of a core is free for bursts.
 
 # %%
-busy = found.runs[(found.runs["limited"] == "") & (found.runs["arm"] != "direct")].copy()
+busy = measured.runs[(measured.runs["limited"] == "") & (measured.runs["arm"] != "direct")].copy()
 busy["cores used"] = busy["cpu_s"] / busy["seconds"]
 busy.groupby("arm")[["throughput", "cpu_ms", "cores used", "p50", "p95", "p99"]].median().round(2)

@@ -39,7 +39,10 @@ TESTS = [
     for path in sorted((ROOT / folder / "tests").rglob("*.py"))
     if path not in {Path(__file__), Path(__file__).with_name("test_prose.py")}
 ]
-MODULES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+MODULES = [
+    *(path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))),
+    *sorted((ROOT / "investigations").glob("*/notebook.py")),
+]
 
 # A docstring begins with what a function does or what a thing is.
 FORBIDDEN_OPENING = re.compile(r"(Know|Let|Say|Tell|See to|Have|Be|What|Who|Whose|Whoever|How|That)\b")

@@ -1,40 +1,38 @@
 # %% [markdown]
-# # What was found
+# # Results
 #
-# All of this is read from `summary.json`, which the session has written: pandas frames, which `docs/investigations.md`
-# describes. Change what you like, with any editor or as a notebook. What it shows is committed beside it, as
-# `notebook.ipynb`.
+# `investigation()` reads `summary.json` of this folder as pandas frames, which `docs/investigations.md` describes. Edit
+# this file with any editor, or open it as a notebook. `evenkeel report` executes it and writes `notebook.ipynb`.
 
 # %%
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from evenkeel_lab.notebook import investigation
+from evenkeel_lab.notebook import draw_effect, investigation, label_rows
 
 pd.options.display.max_rows = 200
 
 measured = investigation()
-figure = measured.investigation.primary  # which of the figures the charts are about
+figure = measured.investigation.primary  # the metric in the charts
 arms = [arm for arm in [*measured.investigation.arms, "again", "direct"] if arm in set(measured.runs["arm"])]
 colors = {arm: f"C{number}" for number, arm in enumerate(arms)}
 markers = dict(zip(arms, "osD^vPX*<>" * 9, strict=False))
 measured
 
 # %% [markdown]
-# ## What may be said
+# ## Verdicts
 #
-# One line for each comparison and each figure. The smallest difference that matters, its margin, was fixed before
-# anything was measured; `detectable` is the smallest effect that this number of pairs finds four times in five.
+# One row for each comparison and metric. The margin is the smallest difference that matters, and was fixed before the
+# measurement. `detectable` is the smallest effect that this number of pairs finds four times in five.
 
 # %%
 percent = measured.verdicts[["effect", "low", "high", "margin", "detectable"]].mul(100).round(1).add_suffix(" %")
 measured.verdicts[["candidate", "baseline", "figure", "pairs", "kind", "more_pairs"]].join(percent)
 
 # %% [markdown]
-# ## Every pair
+# ## Effects of all pairs
 #
-# The unit is a pair of runs: each tick is one. The bar is the interval of their mean, the grey field is what does not
-# matter.
+# Each tick is the effect in a pair of runs, and the bar is the interval of their mean. The margin is grey.
 
 # %%
 judged = measured.verdicts[measured.verdicts["figure"] == figure].reset_index(drop=True)
@@ -44,20 +42,16 @@ for row, verdict in enumerate(judged.to_dict("records")):
         measured.pairs["candidate"] == verdict["candidate"]
     )
     pairs = measured.pairs[of_both & (measured.pairs["figure"] == figure)]
-    axes.barh(row, 200 * verdict["margin"], left=-100 * verdict["margin"], height=0.9, color="0.92")
+    draw_effect(axes, row, verdict)
     axes.plot(100 * pairs["effect"], [row + 0.25] * len(pairs), "|", color="0.4")
-    axes.hlines(row, 100 * verdict["low"], 100 * verdict["high"], color="C0", linewidth=5)
-    axes.plot(100 * verdict["effect"], row, "D", color="white", markeredgecolor="C0")
-axes.axvline(0, color="black", linewidth=1)
-axes.set_yticks(judged.index, judged["candidate"] + " against " + judged["baseline"])
-axes.set_ylim(len(judged) - 0.4, -0.6)
+label_rows(axes, list(judged["candidate"] + " against " + judged["baseline"]))
 axes.set_xlabel(f"difference of {figure}, %")
 plt.show()
 
 # %% [markdown]
-# ## Runs in their order
+# ## Runs in the order of time
 #
-# A slope or a step that both arms share is the machine; pairs take it out.
+# A slope or a step that both arms share comes from the machine. Pairs cancel it out.
 
 # %%
 canvas, axes = plt.subplots(figsize=(9, 4), layout="constrained")
@@ -73,10 +67,9 @@ axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 plt.show()
 
 # %% [markdown]
-# ## Where in the distribution
+# ## Distribution of latencies
 #
-# The median over the runs of each arm, and the range of all of them. A function of the project's own has no requests,
-# and nothing to show here.
+# The median over the runs of each arm at each quantile, and the range of all runs. Functions have no latencies.
 
 # %%
 counted = measured.quantiles[measured.quantiles["limited"] == ""]
@@ -98,10 +91,10 @@ if not spread.empty:
     plt.show()
 
 # %% [markdown]
-# ## What a cost is made of
+# ## Parts of the cost
 #
-# Only where the file has an ablation: what the full arm saves without each of its parts, in the figure's own unit. The
-# rest belongs to none of them or, below zero, to several.
+# Only of an investigation with an ablation: what the full arm saves without each of its parts, in the unit of the
+# metric. The rest is in none of the parts or, below zero, in several.
 
 # %%
 costs = measured.costs[measured.costs["figure"] == figure].reset_index(drop=True)
@@ -117,9 +110,9 @@ if not costs.empty:
 costs.drop(columns="figure").round(3)
 
 # %% [markdown]
-# ## What others found
+# ## Published results
 #
-# What was claimed, what the published runs say when they are judged as ours are, and ours.
+# The claims, the verdicts on published runs by the same method, and our verdicts.
 
 # %%
 measured.expected.round(3)
