@@ -48,8 +48,8 @@ GROUPS_GAIN = Gain(
 )
 PROMETHEUS_GAIN = Gain(
     PROMETHEUS,
-    "a saturated LiteLLM 1.106.2 lost 8.1 % of its throughput to its own Prometheus callback; with this one, the "
-    "difference was 0.49 %, too little to be measured",
+    "a saturated LiteLLM 1.106.2 lost 8.1 % of its throughput to its own Prometheus callback; with this one, "
+    "it lost 0.49 %, which is no measurable difference",
     "reports/prometheus_fixed.md",
 )
 GAINS = (LEAN_GAIN, MANY_GAIN, GROUPS_GAIN, PROMETHEUS_GAIN)

@@ -88,6 +88,7 @@ class JudgedMetric(Part):
     floor: float = Field(0.0, ge=0, description="A difference that never matters, in the metric's own unit.")
     primary: bool = Field(default=False, description="Whether this metric decides; exactly one does.")
     about: str = Field("", description="A description of a function's metric.")
+    title: str = Field("", description="A shorter description, for figures and sentences.")
     unit: str = Field("", description="The unit of a function's metric.")
     is_part: bool = Field(default=False, description="Whether an arm's value is shown as a part of the baseline's.")
 
@@ -241,8 +242,10 @@ class Investigation(Part):
         if sum(judged.primary for judged in self.figures.values()) != 1:
             raise ValueError("exactly one metric is primary")
         for name, judged in self.figures.items():
-            if name != FUNCTION_METRIC and (judged.about or judged.unit or judged.is_part):
-                raise ValueError(f"figures.{name} is known already", "Leave out `about`, `unit` and `is_part`.")
+            if name != FUNCTION_METRIC and (judged.about or judged.title or judged.unit or judged.is_part):
+                raise ValueError(
+                    f"figures.{name} is known already", "Leave out `about`, `title`, `unit` and `is_part`."
+                )
             if judged.floor and METRICS[name].usual.scale is Scale.POINTS:
                 raise ValueError(f"figures.{name} is a share", "Its margin is in points already: leave out the floor.")
         functions = {arm.subject is Kind.FUNCTION for arm in self.arms.values()}
@@ -323,7 +326,11 @@ class Investigation(Part):
         """Descriptions of all metrics. This file describes the metric of a function."""
         return METRICS | {
             name: replace(
-                METRICS[name], about=judged.about or METRICS[name].about, unit=judged.unit, is_part=judged.is_part
+                METRICS[name],
+                about=judged.about or METRICS[name].about,
+                title=judged.title or judged.about or METRICS[name].title,
+                unit=judged.unit,
+                is_part=judged.is_part,
             )
             for name, judged in self.figures.items()
             if name == FUNCTION_METRIC

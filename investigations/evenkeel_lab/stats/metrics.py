@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import WrongUse, nearest
@@ -28,6 +28,8 @@ class Metric:
     """Whether reports show a candidate's value as a part of the baseline's."""
     is_of_functions: bool = False
     """Whether functions measure it, and loads do not."""
+    title: str = ""
+    """Its name in words."""
 
 
 def _latency(name: str, about: str, share: float) -> Metric:
@@ -38,8 +40,46 @@ def _of_drill(name: str, about: str, points: float, *, more_is_worse: bool = Tru
     return Metric(name, about, "", Margin(POINTS, points), more_is_worse, is_of_functions=True)
 
 
+TITLES = {
+    "p50": "median latency",
+    "p90": "p90 of latency",
+    "p95": "p95 of latency",
+    "p99": "p99 of latency",
+    "p99.9": "p99.9 of latency",
+    "mean": "mean latency",
+    "ttft_p50": "median time to the first token",
+    "ttft_p99": "p99 of the time to the first token",
+    "added_p50": "median of what the proxy adds",
+    "above_1s": "requests above 1 s",
+    "above_5s": "requests above 5 s",
+    "first_above_5s": "first requests above 5 s",
+    "first_slowest": "slowest of the first requests",
+    "error_rate": "failed requests",
+    "cpu_ms": "CPU time of a request",
+    "memory_mib": "memory",
+    "loop_lag": "lag of the event loop",
+    "database_calls": "database transactions",
+    "prisma_calls": "database operations",
+    "valkey_calls": "commands to Valkey",
+    "lock_waits": "waits for database locks",
+    "journal_locked": "locked journal writes",
+    "switches": "context switches",
+    "success_share": "served requests",
+    "avoidable_share": "avoidable failures",
+    "refused_share": "refusals that clients saw",
+    "no_retry_after": "refusals without Retry-After",
+    "wasted_share": "wasted responses",
+    "over_limit_share": "attempts beyond a limit",
+    "unfair_share": "missing share of the worst treated client",
+    "capacity_share": "used capacity",
+    "seen_in_log": "failures seen in the log",
+    "seen_in_metrics": "failures seen in metrics",
+    "recovery_s": "time to recover",
+    "attempts": "attempts for a request",
+}
+"""Names of metrics in words. The others are words themselves."""
 METRICS = {
-    metric.name: metric
+    metric.name: replace(metric, title=TITLES.get(metric.name, metric.name))
     for metric in (
         _latency("p50", "the median latency: from when a request was to be sent until its answer was there", 0.05),
         _latency("p90", "nine of ten requests are at least this fast", 0.05),
@@ -116,48 +156,9 @@ METRICS = {
 """All metrics, by name."""
 
 
-TITLES = {
-    "p50": "median latency",
-    "p90": "p90 of latency",
-    "p95": "p95 of latency",
-    "p99": "p99 of latency",
-    "p99.9": "p99.9 of latency",
-    "mean": "mean latency",
-    "ttft_p50": "median time to the first token",
-    "ttft_p99": "p99 of the time to the first token",
-    "added_p50": "median of what the proxy adds",
-    "above_1s": "requests above 1 s",
-    "above_5s": "requests above 5 s",
-    "first_above_5s": "first requests above 5 s",
-    "first_slowest": "slowest of the first requests",
-    "error_rate": "failed requests",
-    "cpu_ms": "CPU time of a request",
-    "memory_mib": "memory",
-    "loop_lag": "lag of the event loop",
-    "database_calls": "database transactions",
-    "prisma_calls": "database operations",
-    "valkey_calls": "commands to Valkey",
-    "lock_waits": "waits for database locks",
-    "journal_locked": "locked journal writes",
-    "switches": "context switches",
-    "success_share": "served requests",
-    "avoidable_share": "avoidable failures",
-    "refused_share": "refusals that clients saw",
-    "no_retry_after": "refusals without Retry-After",
-    "wasted_share": "wasted responses",
-    "over_limit_share": "attempts beyond a limit",
-    "unfair_share": "missing share of the worst treated client",
-    "capacity_share": "used capacity",
-    "seen_in_log": "failures seen in the log",
-    "seen_in_metrics": "failures seen in metrics",
-    "recovery_s": "time to recover",
-    "attempts": "attempts for a request",
-}
-
-
 def title(name: str) -> str:
-    """Return the name of a metric in words, for figures."""
-    return TITLES.get(name, name)
+    """Return the name of a metric in words."""
+    return METRICS[name].title
 
 
 def metric_named(name: str) -> Metric:

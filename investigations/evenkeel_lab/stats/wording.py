@@ -140,12 +140,13 @@ def further(compared: Compared) -> str:
 
 def sentence(compared: Compared, baseline: str) -> str:
     """Return a sentence that compares the candidate's value with the baseline's."""
+    title = compared.metric.title[:1].upper() + compared.metric.title[1:]
     if compared.verdict is None:
-        return f"{compared.metric.name} has no verdict: {compared.why_not}."
+        return f"{title} has no verdict: {compared.why_not}."
     first, second = amount(compared, compared.baseline), amount(compared, compared.candidate)
     if compared.metric.is_part:
-        return f"{compared.metric.name} is {part(compared)} of that of `{baseline}`: {second} of {first}."
-    return f"{compared.metric.name} differs by {effect(compared)} from `{baseline}`: {second} instead of {first}."
+        return f"{title}: {part(compared)} of that of `{baseline}`, {second} of {first}."
+    return f"{title}: {effect(compared)} against `{baseline}`, {second} instead of {first}."
 
 
 def meaning(compared: Compared) -> str:

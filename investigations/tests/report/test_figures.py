@@ -145,7 +145,7 @@ def test_the_tail_ends_at_the_last_known_quantile_of_an_arm(simulate: Any) -> No
     assert drawn is not None
     (axes,), (legend,) = drawn.axes, drawn.legends
     assert not axes.texts
-    assert [sketch.get_text() for sketch in legend.get_texts()] == ["off", "on", "off, again", "the mock alone"]
+    assert [sketch.get_text() for sketch in legend.get_texts()] == ["off", "on", "off, again"]
     ends = {str(line.get_label()): max(np.asarray(line.get_xdata())) for line in axes.lines}
     assert ends["on"] < 10 < ends["off"]
 
@@ -182,6 +182,20 @@ def test_a_logarithmic_axis_has_a_few_round_ticks(low: float, factor: float) -> 
     assert 1 <= len(ticks) <= 9
     assert all(low <= tick <= low * factor for tick in ticks)
     assert all(len(tick_label(tick, "ms")) <= 9 for tick in ticks if tick >= 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "label"),
+    [
+        (0.7, "", "0.7"),
+        (30_000, "us", "30 ms"),
+        (2_000_000, "us", "2 s"),
+        (1500, "ms", "1.5 s"),
+        (12_000, "rows", "12,000 rows"),
+    ],
+)
+def test_a_tick_has_the_unit_that_makes_its_number_short(value: float, unit: str, label: str) -> None:
+    assert tick_label(value, unit) == label
 
 
 @given(st.text("abc-", min_size=1))

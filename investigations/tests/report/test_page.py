@@ -67,7 +67,7 @@ def test_a_page_begins_with_the_question_and_the_verdict(simulate: Any) -> None:
     title, _, question, _, verdict, *_ = page_of(simulate()).splitlines()
     assert title == "# What a callback costs"
     assert question == "**Is it slower?**"
-    assert verdict.startswith("- **on** (with one): **material.** p50 differs by ")
+    assert verdict.startswith("- **on** (with one): **material.** Median latency: +")
     assert "The whole interval is beyond the margin of 5.0 %." in folded(page_of(simulate()))
 
 
@@ -140,7 +140,7 @@ def test_the_value_of_a_function_is_shown_with_its_own_description_and_unit(simu
     arms = {"off": FUNCTION, "on": FUNCTION | {"arguments": {"shift": 1}}}
     page = page_of(simulate({"arms": arms, "figures": {"value": value}}))
     assert "- **value**: how long a pick takes" in page
-    assert re.search(r"value differs by .* from `off`: [\d.,]+ us instead of [\d.,]+ us", folded(page))
+    assert re.search(r"How long a pick takes: .* against `off`, [\d.,]+ us instead of [\d.,]+ us", folded(page))
 
 
 ANSWERED = {"short": "It takes {case: on, p50} longer.", "advice": "Load *another* one."}
@@ -166,7 +166,7 @@ def test_a_part_of_a_whole_is_no_difference(simulate: Any) -> None:
     value = {"margin": 0.05, "primary": True, "is_part": True}
     arms = {"off": FUNCTION, "on": FUNCTION | {"arguments": {"shift": 1}}}
     page = folded(page_of(simulate({"arms": arms, "figures": {"value": value}})))
-    assert re.search(r"\*\*on\*\* \(x\): \*\*a part\.\*\* value is [\d.]+ % \[.*?\] of that of `off`", page)
+    assert re.search(r"\*\*on\*\* \(x\): \*\*a part\.\*\* Value: [\d.]+ % \[.*?\] of that of `off`", page)
     assert "material." not in page
 
 

@@ -44,10 +44,10 @@ def test_each_verdict_has_its_sentence(effect: float, spread: float, kind: Kind,
 
 def test_a_sentence_states_direction_and_amounts() -> None:
     assert wording.sentence(compared(0.3, 0.0), "off") == (
-        "p50 differs by +35.0 % [+35.0, +35.0] from `off`: 135 ms instead of 100 ms."
+        "Median latency: +35.0 % [+35.0, +35.0] against `off`, 135 ms instead of 100 ms."
     )
-    assert "p50 differs by -25.9 % [-26.2, -25.6] from `off`" in wording.sentence(compared(-0.3, 0.01), "off")
-    assert "differs by +3.5 points [" in wording.sentence(compared(0.3, 0.01, figure="above_1s"), "off")
+    assert "Median latency: -25.9 % [-26.2, -25.6] against `off`, " in wording.sentence(compared(-0.3, 0.01), "off")
+    assert "Requests above 1 s: +3.5 points [" in wording.sentence(compared(0.3, 0.01, figure="above_1s"), "off")
 
 
 def test_a_direction_replaces_the_sign() -> None:
@@ -69,7 +69,7 @@ def test_an_interval_beyond_the_margin_is_explained_where_equivalence_is_claimed
 
 def test_a_metric_without_verdict_has_no_effect() -> None:
     one = compared(0.3, 0.01, runs=5)
-    assert wording.sentence(one, "off") == "p50 has no verdict: too few pairs: 5, of at least 6."
+    assert wording.sentence(one, "off") == "Median latency has no verdict: too few pairs: 5, of at least 6."
     assert not wording.meaning(one)
 
 
@@ -96,7 +96,7 @@ def test_a_cost_has_three_digits(figure: str, amounts: tuple[float, float, float
 
 def test_equal_values_differ_by_zero() -> None:
     assert wording.sentence(compared(0.0, 0.0), "off") == (
-        "p50 differs by +0.00 % [+0.00, +0.00] from `off`: 100 ms instead of 100 ms."
+        "Median latency: +0.00 % [+0.00, +0.00] against `off`, 100 ms instead of 100 ms."
     )
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.report.plots.effects import Row, draw_effects, panels
 from evenkeel_lab.report.plots.style import Look, headline, looks, named, styled
-from evenkeel_lab.stats.metrics import title
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +29,8 @@ def answers(by_chapter: Mapping[str, ReportData]) -> Figure | None:
         ]
         if own:
             invalid = ", INVALID" if data.is_invalid else ""
-            heading = f"{chapter}: {title(data.investigation.primary)} against {data.investigation.baseline}{invalid}"
+            decides = data.investigation.described[data.investigation.primary].title
+            heading = f"{chapter}: {decides} against {data.investigation.baseline}{invalid}"
             groups.append([Row(heading), *own])
             arm_looks |= {f"{chapter} {arm}": look for arm, look in looks(data.investigation).items()}
     if not groups:

@@ -18,6 +18,8 @@ DARK = {
     "#4a98c9": "#4a98c9",
     "#0f4c81": "#a6d8f5",
 }
+# From few to many. On a dark page, the light end means many.
+SEQUENCE = ("#fde725", "#aadc32", "#5cc863", "#27ad81", "#21908d", "#2c718e", "#3b518b", "#472c7a", "#440154")
 FONTS = "'DejaVu Sans', Verdana, sans-serif"
 
 
@@ -25,7 +27,7 @@ def adaptive(svg: str) -> str:
     """Return an SVG that follows the reader's colour scheme. A program without media queries shows the light one."""
     rules = [
         f'[style*="{attribute}: {light}"] {{{attribute}: {dark} !important}}'
-        for light, dark in DARK.items()
+        for light, dark in (*DARK.items(), *zip(SEQUENCE, reversed(SEQUENCE), strict=True))
         for attribute in ("fill", "stroke")
         if f"{attribute}: {light}" in svg
     ]

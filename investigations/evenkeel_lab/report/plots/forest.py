@@ -8,7 +8,7 @@ from evenkeel_lab.investigation_spec.investigation import AGAIN
 from evenkeel_lab.report.plots.effects import Row, alt_text, draw_effects, panels
 from evenkeel_lab.report.plots.style import headline, looks, named, short, styled
 from evenkeel_lab.stats import alpha_per_look, wording
-from evenkeel_lab.stats.metrics import ordered, title
+from evenkeel_lab.stats.metrics import ordered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,7 +58,7 @@ def alt(summary: Summary, judgement: Judgement) -> str:
         if comparison.baseline == baseline and decisive:
             effect = wording.effect(decisive[0]) or wording.NO_VERDICT
             effects.append(f"{named(comparison.candidate, baseline)} {effect}")
-    return alt_text(f"{title(primary)} against {baseline}", effects)
+    return alt_text(f"{summary.investigation.described[primary].title} against {baseline}", effects)
 
 
 def _groups(summary: Summary, judgement: Judgement) -> list[list[Row]]:
@@ -78,7 +78,12 @@ def _groups(summary: Summary, judgement: Judgement) -> list[list[Row]]:
         ]
         if rows:
             rows.sort(key=lambda row: row.arm == AGAIN)
-            groups.append([Row(f"{title(name)}{', decides' if name == investigation.primary else ''}"), *rows])
+            groups.append(
+                [
+                    Row(f"{investigation.described[name].title}{', decides' if name == investigation.primary else ''}"),
+                    *rows,
+                ]
+            )
     return groups
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT
 from evenkeel_lab.report.plots.scales import around, log_axis
@@ -51,13 +51,15 @@ def order(summary: Summary, judgement: Judgement) -> Figure | None:
                 label=label if counts else "_",
             )
     axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
-    axes.set(xlabel="the session's meetings, in the order in which they took place")
+    axes.set(xlabel="pair")
     known_figure, values = investigation.described[name], [run.figures[name] for _, run, _ in runs]
-    if known_figure.usual.scale is Scale.FACTOR and min(values) > 0:
+    if known_figure.usual.scale is Scale.POINTS:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
+    elif min(values) > 0:
         log_axis(axes.yaxis, *around(values), known_figure.unit)
     drawn.legend(loc="outside right upper")
     hollow = "; hollow: does not count" if not all(counts for _, _, counts in runs) else ""
-    headline(drawn, f"{name} of every run, in the order in which they ran{hollow}", judgement)
+    headline(drawn, f"In the order of the runs: {known_figure.title}{hollow}", judgement)
     return drawn
 
 
@@ -67,7 +69,8 @@ def alt(summary: Summary, _: Judgement) -> str:
     invalid = sum(not counts for _, _, counts in runs)
     pairs = len({at for at, _, _ in runs})
     count = f"{invalid} of the runs do not count" if invalid else "all of them count"
-    return f"{summary.investigation.primary} of {len(runs)} runs in {pairs} pairs, in the order of time; {count}"
+    title = summary.investigation.described[summary.investigation.primary].title
+    return f"In the order of {len(runs)} runs in {pairs} pairs: {title}; {count}"
 
 
 def _runs(summary: Summary) -> list[tuple[int, Run, bool]]:

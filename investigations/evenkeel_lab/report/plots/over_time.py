@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm
+from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from evenkeel_lab.report.plot_data import counted_over_time, halves, middle
+from evenkeel_lab.report.plots.colour_schemes import SEQUENCE
 from evenkeel_lab.report.plots.scales import log_axis, log_ticks, tick_label
 from evenkeel_lab.report.plots.style import figure, headline, named, styled
 from evenkeel_lab.runner.measurement.latency_summary import EDGES_MS, TIMES
@@ -34,7 +34,7 @@ HEIGHT, REST = 1.7, 0.9
 
 @styled
 def over_time(summary: Summary, judgement: Judgement) -> Figure | None:
-    """Draw one panel per arm. Darker fields hold more requests of a run."""
+    """Draw one panel per arm. A field's colour is the number of requests in it."""
     counts = counted_over_time(summary)
     if not counts:
         return None
@@ -44,7 +44,8 @@ def over_time(summary: Summary, judgement: Judgement) -> Figure | None:
     drawn = figure(rows * HEIGHT + REST)
     panels = list(drawn.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
     levels = _levels(counts)
-    colours = mpl.colormaps["viridis_r"].resampled(len(levels) + 1)
+    steps = np.linspace(0, len(SEQUENCE) - 1, len(levels) + 1).round().astype(int)
+    colours = ListedColormap([SEQUENCE[step] for step in steps])
     used = np.flatnonzero(sum(of_arm.sum(axis=0) for of_arm in counts.values()))
     for axes, (arm, of_arm) in zip(panels, counts.items(), strict=False):
         for level in range(len(levels) + 1):

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axis import Axis
 
-SECOND_MS = 1000
+THOUSAND, MILLION = 1000, 1_000_000
+LARGER_UNITS = {"us": "ms", "ms": "s"}
 # Limits of every axis: values beyond are no latencies, and would need too many ticks.
 TINY, HUGE = 1e-9, 1e15
 # If the ends differ by less than this factor, ticks are spaced evenly.
@@ -47,9 +48,10 @@ def log_axis(axis: Axis, low: float, high: float, unit: str) -> None:
 
 def tick_label(value: float, unit: str) -> str:
     """Return the text of a tick."""
-    if unit == "ms" and value >= SECOND_MS:
-        return f"{value / SECOND_MS:.4g} s"
-    return f"{value:.4g} {unit}".rstrip()
+    while unit in LARGER_UNITS and value >= THOUSAND:
+        value, unit = value / THOUSAND, LARGER_UNITS[unit]
+    number = f"{value:,.0f}" if THOUSAND <= value < MILLION else f"{value:.4g}"
+    return f"{number} {unit}".rstrip()
 
 
 def around(values: Sequence[float], room: float = 0.08) -> tuple[float, float]:

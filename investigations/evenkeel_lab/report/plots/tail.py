@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
+from evenkeel_lab.investigation_spec.investigation import DIRECT
 from evenkeel_lab.report.plot_data import sketches
 from evenkeel_lab.report.plots.scales import around, log_axis, tick_label
 from evenkeel_lab.report.plots.style import figure, headline, looks, named, styled
@@ -30,7 +31,7 @@ QUARTILES = (0.25, 0.75)
 
 @styled
 def tail(summary: Summary, judgement: Judgement) -> Figure | None:
-    """Draw one line per arm, with a band for the middle half of its runs. Return `None` without data."""
+    """Draw a line for each arm, and a band for half of its runs. Return `None` if the baseline has no quantiles."""
     curves = _curves(summary)
     if not curves:
         return None
@@ -59,10 +60,10 @@ def tail(summary: Summary, judgement: Judgement) -> Figure | None:
     axes.xaxis.set_minor_locator(NullLocator())
     everything = [value for curve in curves.values() for latencies in curve.values() for value in latencies]
     log_axis(axes.yaxis, *around(everything), "ms")
-    axes.set(xlabel="share of requests that are faster; rarer ones to the right")
+    axes.set(xlabel="share of requests that are faster")
     # Labels at the ends of lines would need leaders, which look like a part of lines that end early.
     drawn.legend(loc="outside right upper", handlelength=3)
-    headline(drawn, "Latency, the rarer the further right; band: half of the runs", judgement)
+    headline(drawn, "Latency at each quantile; a band holds half of the runs", judgement)
     return drawn
 
 
@@ -72,7 +73,7 @@ def alt(summary: Summary, _: Judgement) -> str:
     for arm, curve in _curves(summary).items():
         share = max(curve)
         latencies.append(f"{arm} {tick_label(float(f'{np.median(curve[share]):.3g}'), 'ms')} at {share * 100:g} %")
-    return f"Tail plot: latency by how rare it is, at the highest known quantile: {', '.join(latencies)}"
+    return f"Latency at the highest quantile that all runs of an arm have: {', '.join(latencies)}"
 
 
 def _rare(share: float) -> float:
@@ -80,9 +81,13 @@ def _rare(share: float) -> float:
 
 
 def _curves(summary: Summary) -> dict[str, Curve]:
-    """Return the latency of each run of an arm, by arm and by quantile, for quantiles known in all its runs."""
-    by_arm = {arm: _curve(of_arm) for arm, of_arm in sketches(summary).items()}
-    return {arm: curve for arm, curve in by_arm.items() if len(curve) >= LEAST_POINTS}
+    """Return the latency of each run of an arm, by arm and by quantile, for quantiles known in all its runs.
+
+    The mock alone is left out: its faster and more numerous requests would take most of both axes.
+    """
+    by_arm = {arm: _curve(of_arm) for arm, of_arm in sketches(summary).items() if arm != DIRECT}
+    drawable = {arm: curve for arm, curve in by_arm.items() if len(curve) >= LEAST_POINTS}
+    return drawable if summary.investigation.baseline in drawable else {}
 
 
 def _curve(of_arm: Sequence[Sketch]) -> Curve:

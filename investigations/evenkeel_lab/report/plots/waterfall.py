@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenkeel_lab.report.plots.style import COLOURS, FAINT, INK, PAPER, QUIET, figure, headline, quieten, short, styled
 from evenkeel_lab.stats import Scale, wording
-from evenkeel_lab.stats.metrics import metric_named
+from evenkeel_lab.stats.metrics import metric_named, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ def waterfall(attribution: Attribution | None, judgement: Judgement) -> Figure |
     )
     right.grid(visible=False)
     quieten(right)
-    headline(drawn, f"What the cost in {attribution.figure} is made of, above the baseline", judgement)
+    headline(drawn, f"Parts of the {title(attribution.figure)}, above the baseline", judgement)
     return drawn
 
 
@@ -83,7 +83,7 @@ def alt(attribution: Attribution | None) -> str:
     costs = [
         f"{bar.name} {wording.change(metric, bar.cost.mean, bar.cost.low, bar.cost.high)}" for bar in _bars(attribution)
     ]
-    return f"Waterfall of the cost in {attribution.figure}: {', '.join(costs)}"
+    return f"Parts of the {title(attribution.figure)}, above the baseline: {', '.join(costs)}"
 
 
 def _bars(attribution: Attribution) -> list[Bar]:

@@ -25,8 +25,8 @@ ABOUT = {
     "shift": "At zero, an arm is as fast as the baseline. The fastest requests are at the left, the slowest at the "
     "right. Quantiles with too few requests beyond them are left out.",
     "tail": "The latency within which a share of the requests was answered. Further right are rarer, slower requests.",
-    "over_time": "Darker fields have more requests. If the level climbs or has gaps, the proxy was not in a steady "
-    "state.",
+    "over_time": "The colour is the number of requests in a field. If the level climbs or has gaps, the proxy was "
+    "not in a steady state.",
     "order": "Drift and jumps of all arms alike come from the machine. Pairs cancel them out.",
 }
 

@@ -46,7 +46,7 @@ WORDS: dict[str, Any] = {
     "advice": True,
     "expected": True,
     "arms": {"__all__": {"about"}},
-    "figures": {"__all__": {"about", "unit", "is_part"}},
+    "figures": {"__all__": {"about", "title", "unit", "is_part"}},
     "ablation": {"switches": {"__all__": {"about", "alone"}}},
     # These are computed from the same runs.
     "compare": True,
