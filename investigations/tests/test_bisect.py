@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 from evenkeel_lab.cli import bisect as command
 from evenkeel_lab.errors import ProcessFailed, UnknownVersion, WrongUse
 from evenkeel_lab.runner.bisection.boots import BootEffects
-from evenkeel_lab.runner.bisection.comparison import CANDIDATE, GOOD, PAIRS_PER_BOOT, Plan
+from evenkeel_lab.runner.bisection.comparison import CANDIDATE, GOOD, Plan
 from evenkeel_lab.stats import Scale
 
 if TYPE_CHECKING:
@@ -31,12 +32,16 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         return RELEASES[RELEASES.index(good) : RELEASES.index(bad) + 1]
 
     async def compared(
-        _: Plan, release: str, __: float, *, is_late: Callable[[], bool], **___: object
-    ) -> BootEffects | None:
+        _: Plan, release: str, is_enough: Callable[[BootEffects], bool], *, is_late: Callable[[], bool], **__: object
+    ) -> BootEffects:
         if release == "1.107.0":
             raise ProcessFailed("LiteLLM 1.107.0 ended.", hint="See its log.")
-        effect = 0.1 if release in SLOW else 0.0
-        return None if is_late() else BootEffects([effect, effect + 0.01], Scale.FACTOR)
+        boots = effects.setdefault(release, [])
+        while not is_late() and not is_enough(BootEffects(boots, Scale.FACTOR)):
+            boots.append((0.1 if release in SLOW else 0.0) + 0.01 * (len(boots) % 2))
+        return BootEffects(list(boots), Scale.FACTOR)
+
+    effects: dict[str, list[float]] = {}
 
     monkeypatch.setattr(command, "between", releases)
     monkeypatch.setattr(command, "compare_releases", compared)
@@ -50,8 +55,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_it_names_the_first_release_with_the_change_and_those_that_were_left_out(run: Any) -> None:
     result = run("--bad", "1.108.7")
     assert result.exit_code == 0
-    first = "1.108.0 is the first release with the change: p50 +10.5 % (boots: +10.0, +11.0) from 1.106.2 to 1.108.7."
-    assert first in result.output
+    assert "1.108.0 is the first release with the change, with a probability of 9" in result.output
+    assert re.search(r"p50 \+1[\d.]+ % \(boots: \+10.0, \+11.0.*\) from 1.106.2 to 1.108.7.", result.output)
     assert "These could not be measured, and may already have the change: 1.107.0." in result.output
     assert "1.107.0 could not be compared: LiteLLM 1.107.0 ended." in result.output
 
@@ -59,14 +64,18 @@ def test_it_names_the_first_release_with_the_change_and_those_that_were_left_out
 def test_without_a_change_the_exit_code_is_1(run: Any) -> None:
     result = run("--bad", "1.106.3")
     assert result.exit_code == 1
-    assert "No change of p50 from 1.106.2 to 1.106.3 was shown" in result.output
+    assert "No change of p50 from 1.106.2 to 1.106.3, with a probability of 9" in result.output
 
 
 def test_the_result_can_be_a_json_document(run: Any) -> None:
     result = run("--bad", "1.108.7", "--json")
     document = json.loads(result.stdout)
     assert (document["first_bad"], document["last_good"]) == ("1.108.0", "1.106.3")
-    assert document["change"] == {"median": pytest.approx(0.105), "boots": [0.1, pytest.approx(0.11)]}
+    bad, *_ = document["comparisons"]
+    assert (bad["release"], bad["boots"][:2]) == ("1.108.7", [0.1, pytest.approx(0.11)])
+    assert bad["probability_of_change"] > 0.97
+    assert document["probability"] > 0.97
+    assert document["is_certain"]
     assert document["skipped"] == ["1.107.0"]
 
 
@@ -100,11 +109,10 @@ def test_a_mistake_is_a_sentence(run: Any, arguments: list[str], error: type[Wro
 
 
 def test_a_comparison_is_a_session_of_duets_with_new_boots(tmp_path: Path) -> None:
-    plan = Plan("1.106.2", "p95", {"users": 4, "duration": 20.0}, 2, tmp_path, lambda release: {"litellm": release})
+    plan = Plan("1.106.2", "p95", {"users": 4, "duration": 20.0}, tmp_path, lambda release: {"litellm": release})
     wanted = plan.investigation("1.108.7")
     assert {name: arm.litellm for name, arm in wanted.arms.items()} == {GOOD: "1.106.2", CANDIDATE: "1.108.7"}
-    assert (wanted.primary, wanted.session.pairs_per_boot) == ("p95", PAIRS_PER_BOOT)
-    assert wanted.session.looks == [PAIRS_PER_BOOT * plan.most_boots]
+    assert (wanted.primary, wanted.session.pairs_per_boot) == ("p95", 1)
 
 
 def test_a_search_without_a_comparison_of_both_ends_has_no_result(run: Any) -> None:
@@ -116,4 +124,5 @@ def test_a_search_without_a_comparison_of_both_ends_has_no_result(run: Any) -> N
 def test_a_comparison_does_not_begin_without_the_time_for_one(run: Any) -> None:
     result = run("--bad", "1.108.7", "--budget", "1")
     assert result.exit_code == 3
-    assert "1.108.7: too little time is left of the --budget." in result.output
+    assert "There is no time left for another boot." in result.output
+    assert "1.108.7 could not be compared with 1.106.2." in result.output

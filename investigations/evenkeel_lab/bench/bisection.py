@@ -20,12 +20,13 @@ from evenkeel_lab.investigation_spec.arm import Patch
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.runner.bisection.comparison import PAIRS_PER_BOOT, Plan, compare_releases
-from evenkeel_lab.runner.bisection.search import Result, search
+from evenkeel_lab.runner.bisection.search import search
 from evenkeel_lab.runner.results.provenance import provenance
+from evenkeel_lab.runner.results.store import Store
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from evenkeel_lab.progress import Steps
@@ -38,16 +39,16 @@ RELEASES = tuple(f"release-{number}" for number in range(1, 6))
 REGRESSIONS = (0.05, 0.10) * 5
 WITHOUT_REGRESSION = 20
 METRIC, MARGIN = "cpu_ms", 0.03
-LOAD = {"users": 4, "duration": 15.0}
-BOOTS, BUDGET_SECONDS = 3, 40 * 60.0
-FOLDER, LEDGER, SCHEMA = "bench-bisect", "bisect_searches.json", 3
+LOAD = {"users": 4, "duration": 45.0}
+CERTAINTY, BUDGET_SECONDS = 0.97, 90 * 60.0
+FOLDER, LEDGER, SCHEMA = "bench-bisect", "bisect_searches.json", 4
 SETTINGS = {
     "litellm": DEFAULT_VERSION,
     "metric": METRIC,
     "margin": MARGIN,
     "load": LOAD,
-    "boots": BOOTS,
     "pairs_per_boot": PAIRS_PER_BOOT,
+    "certainty": CERTAINTY,
     "budget": BUDGET_SECONDS,
 }
 
@@ -55,17 +56,19 @@ SETTINGS = {
 async def bench_bisect(
     steps: Steps, *, regressions: Sequence[float] = REGRESSIONS, without: int = WITHOUT_REGRESSION
 ) -> list[Metric]:
-    """Run the searches. They take hours, so each is written to `LEDGER` when it is done.
+    """Run the searches. They take hours, so each is written to `LEDGER` when it is done, and each boot to `FOLDER`.
 
-    Searches in the ledger are not run again. Delete it to run all of them again.
+    What is there is not measured again. Delete the ledger to begin again.
     """
     planned = [
         *((f"planted-{number}", share, planted_in(number)) for number, share in enumerate(regressions)),
         *((f"none-{number}", 0.0, 0) for number in range(without)),
     ]
+    if not (home() / LEDGER).is_file():
+        shutil.rmtree(_boots_folder(), ignore_errors=True)
     ledger = _read_ledger(home() / LEDGER)
     for number, (name, share, planted) in enumerate(planned, 1):
-        if name not in ledger.searches or not ledger.searches[name].is_measured:
+        if name not in ledger.searches:
             what = f"{share:.0%} in {RELEASES[planted]}" if share else "no regression"
             with steps.step(f"search {number} of {len(planned)}: {what}"):
                 ledger.searches[name] = await _search(name, share, planted)
@@ -87,8 +90,10 @@ class Search(BaseModel):
     """The release with the regression; empty without one."""
     first_bad: str
     """The release that was found; empty if none was."""
-    is_measured: bool
-    """Whether the last release was compared with the first one. If not, it is no result that none was found."""
+    is_certain: bool
+    """Whether the search ended by itself. If not, it is no result that none was found."""
+    probability: float
+    """The probability of the result, by the search itself."""
     comparisons: list[str]
     """Each comparison: the release and its effects."""
     seconds: float
@@ -98,7 +103,7 @@ class Search(BaseModel):
     @property
     def is_correct(self) -> bool:
         """Whether the search has found what was planted, or nothing if nothing was."""
-        return self.is_measured and self.first_bad == self.planted_in
+        return self.is_certain and self.first_bad == self.planted_in
 
 
 class Ledger(BaseModel):
@@ -127,7 +132,7 @@ def _metrics(searches: Sequence[Search]) -> list[Metric]:
     without = [each for each in searches if not each.share]
     correct = sum(each.is_correct for each in with_regression)
     alarms = sum(bool(each.first_bad) for each in without)
-    unmeasured = sum(not each.is_measured for each in searches)
+    unmeasured = sum(not each.is_certain for each in searches)
     late = sum(each.seconds > BUDGET_SECONDS for each in searches)
     results = "; ".join(
         f"{each.share:.0%} in {each.planted_in}: {each.first_bad or 'none'}" for each in with_regression
@@ -142,41 +147,40 @@ def _metrics(searches: Sequence[Search]) -> list[Metric]:
     ]
 
 
+def _boots_folder() -> Path:
+    return home().parent / "data" / FOLDER
+
+
 async def _search(name: str, share: float, planted: int) -> Search:
     def arm_of(release: str) -> dict[str, Any]:
         own = share if RELEASES.index(release) >= planted else 0.0
         return {"litellm": DEFAULT_VERSION, "patch": Patch.SLOWER, "env": {"SLOWER_SHARE": f"{own:g}"}}
 
-    folder = home().parent / "data" / FOLDER / name
-    # A search that was stopped begins again: with the pairs of its first attempt, it would have more time than others.
-    shutil.rmtree(folder, ignore_errors=True)
-    plan = Plan(RELEASES[0], METRIC, LOAD, BOOTS, folder, arm_of)
-    began = time.monotonic()
+    folder = _boots_folder() / name
+    plan = Plan(RELEASES[0], METRIC, LOAD, folder, arm_of)
+    # A search that was stopped has used the time of its boots.
+    boots = sum(len(Store(session).done()) for session in folder.glob("*"))
+    began = time.monotonic() - boots * plan.boot_seconds
 
     def is_late() -> bool:
         return time.monotonic() - began + plan.boot_seconds > BUDGET_SECONDS
 
-    async def measure(release: str, threshold: float) -> BootEffects | None:
-        return await compare_releases(plan, release, threshold, is_late=is_late, steps=Silent(), listener=_Unheard())
+    async def measure(release: str, is_enough: Callable[[BootEffects], bool]) -> BootEffects:
+        return await compare_releases(plan, release, is_enough, is_late=is_late, steps=Silent(), listener=_Unheard())
 
-    result = await search(RELEASES, measure, MARGIN)
+    result = await search(RELEASES, measure, MARGIN, CERTAINTY)
     origin = provenance(engine="")
     return Search(
         share=share,
         planted_in=RELEASES[planted] if share else "",
         first_bad=result.first_bad,
-        is_measured=result.whole is not None,
-        comparisons=_described(result),
+        is_certain=result.is_certain,
+        probability=result.belief.probability if result.belief else 0.0,
+        comparisons=[f"{release}: {effects.text}" for release, effects in result.effects.items()],
         seconds=time.monotonic() - began,
         day=datetime.now(tz=UTC).date().isoformat(),
         commit=origin.commit + (", and changes beside it" if origin.dirty else ""),
     )
-
-
-def _described(result: Result) -> list[str]:
-    """Return each comparison in words: the release and its effects."""
-    compared = [(RELEASES[-1], result.whole), *((step.release, step.effects) for step in result.steps)]
-    return [f"{release}: {effects.text if effects else 'not measured'}" for release, effects in compared]
 
 
 class _Unheard:

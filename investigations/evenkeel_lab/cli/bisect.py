@@ -27,7 +27,7 @@ from evenkeel_lab.stack.litellm.environment import require_allowed
 from evenkeel_lab.stats.metrics import metric_named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evenkeel_lab.progress import Steps
     from evenkeel_lab.runner.bisection.boots import BootEffects
@@ -50,9 +50,13 @@ DATA, FOLDER = "data", "bisect"
 )
 @click.option("--releases", metavar="VERSION,...", help="Search among these only; by default, all between both.")
 @click.option("--users", default=4, show_default=True, type=click.IntRange(1), help="Clients in a loop.")
-@click.option("--seconds", default=20.0, show_default=True, type=click.FloatRange(1), help="Duration of a run.")
+@click.option("--seconds", default=45.0, show_default=True, type=click.FloatRange(1), help="Duration of a run.")
 @click.option(
-    "--boots", default=3, show_default=True, type=click.IntRange(1), help="Boots of a release that have to agree."
+    "--certainty",
+    default=97.0,
+    show_default=True,
+    type=click.FloatRange(50, 99.99),
+    help="The probability in per cent at which the search ends.",
 )
 @click.option(
     "--budget", default=90.0, show_default=True, type=click.FloatRange(1), help="Minutes of the whole search."
@@ -70,15 +74,16 @@ def bisect(  # noqa: PLR0913  # one for each option
     releases: str | None,
     users: int,
     seconds: float,
-    boots: int,
+    certainty: float,
     budget: float,
     fresh: bool,
     as_json: bool,
 ) -> None:
     """Find the first LiteLLM release with a change, by pairs of proxies: each release beside the good one.
 
-    Two boots of a release may differ, so both are booted anew until enough boots agree. The exit code is 1 if no change
-    was found, and 3 if both could not be compared. The same command resumes a search that was stopped.
+    Two boots of a release may differ, so both are booted anew for each run, until the answer is certain enough. The
+    exit code is 1 if no change was found, and 3 if the search has no answer. The same command resumes a search that was
+    stopped.
     """
     if metric_named(figure).is_of_functions:
         raise WrongUse(f"{figure} is a metric of functions, and proxies have none.", hint="Name one such as cpu_ms.")
@@ -87,16 +92,17 @@ def bisect(  # noqa: PLR0913  # one for each option
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)
     load = {"users": users, "duration": seconds}
-    plan = Plan(good, figure, load, boots, folder, lambda release: {"litellm": release})
+    plan = Plan(good, figure, load, folder, lambda release: {"litellm": release})
     steps = shown_on(Console(stderr=True))
     with cache_in_use():
         searching = Searching(plan, steps, time.monotonic() + budget * MINUTE, is_silent=as_json)
-        result, names = asyncio.run(_search(searching, chosen, margin / 100, is_complete=releases is not None))
+        names = asyncio.run(_releases(steps, chosen, is_complete=releases is not None))
+        result = asyncio.run(search(names, searching.measure, margin / 100, certainty / 100))
     if as_json:
         click.echo(json.dumps(document(result, names)))
     else:
         show(sentences(result, good, bad, figure))
-    context.exit(0 if result.first_bad else NO_CHANGE if result.whole is not None else RIG_INVALID)
+    context.exit(RIG_INVALID if not result.is_certain else 0 if result.first_bad else NO_CHANGE)
 
 
 def ordered(good: str, bad: str, releases: str | None) -> list[str]:
@@ -114,15 +120,13 @@ def ordered(good: str, bad: str, releases: str | None) -> list[str]:
     return within
 
 
-async def _search(
-    searching: Searching, chosen: Sequence[str], margin: float, *, is_complete: bool
-) -> tuple[Result, list[str]]:
+async def _releases(steps: Steps, chosen: Sequence[str], *, is_complete: bool) -> list[str]:
     names = list(chosen)
     if not is_complete:
-        with searching.steps.step("reading the releases from the registry"):
+        with steps.step("reading the releases from the registry"):
             names = await between(names[0], names[-1], log_folder() / "uv.log")
     click.echo(f"{len(names) - 2} releases between {names[0]} and {names[-1]}", err=True)
-    return await search(names, searching.measure, margin), names
+    return names
 
 
 @dataclass
@@ -139,61 +143,59 @@ class Searching:
         """Return whether there is no time for another boot."""
         return time.monotonic() + self.plan.boot_seconds > self.until
 
-    async def measure(self, release: str, threshold: float) -> BootEffects | None:
-        """Compare a release with the good one."""
+    async def measure(self, release: str, is_enough: Callable[[BootEffects], bool]) -> BootEffects | None:
+        """Compare a release with the good one, until `is_enough` or until the time is over."""
         console = Console(stderr=True)
         try:
             with View(console, self.plan.investigation(release)) as view:
                 effects = await compare_releases(
-                    self.plan, release, threshold, is_late=self.is_late, steps=self.steps, listener=view
+                    self.plan, release, is_enough, is_late=self.is_late, steps=self.steps, listener=view
                 )
         except (ProcessFailed, UnknownVersion, ScheduleMissed) as error:
             console.print(Text(f"{release} could not be compared: {error}"), soft_wrap=True)
             return None
-        if effects is None:
-            why = "too little time is left of the --budget" if self.is_late() else "its boots do not agree"
-            console.print(Text(f"{release}: {why}."), soft_wrap=True)
-        elif not self.is_silent:
+        if self.is_late():
+            console.print("There is no time left for another boot.")
+        if not self.is_silent:
             show(f"{release}: {self.plan.figure} {effects.text} against {self.plan.good}")
         return effects
 
 
 def sentences(result: Result, good: str, bad: str, figure: str) -> Text:
     """Return the result as text."""
-    if result.whole is None:
+    if result.belief is None or not result.effects[bad].effects:
         return Text(f"{bad} could not be compared with {good}.")
-    effect = result.whole.text
-    if not result.first_bad:
-        return Text(f"No change of {figure} from {good} to {bad} was shown: {effect}.")
-    lines = [f"{result.first_bad} is the first release with the change: {figure} {effect} from {good} to {bad}."]
+    effect = result.effects[bad].text
+    probability = f"with a probability of {result.belief.probability:.0%}"
+    if result.first_bad:
+        lines = [f"{result.first_bad} is the first release with the change, {probability}."]
+        lines.append(f"{figure} {effect} from {good} to {bad}.")
+    else:
+        lines = [f"No change of {figure} from {good} to {bad}, {probability}: {effect}."]
     if result.skipped:
         lines.append(f"These could not be measured, and may already have the change: {', '.join(result.skipped)}.")
     if not result.is_certain:
-        unsure = ", ".join(dict.fromkeys(step.release for step in result.steps if not step.is_certain))
-        lines.append(f"Not all boots of these agreed: {unsure}. A search with --fresh and more --boots may tell.")
+        lines.append("That is less certain than --certainty. The same command with more --budget continues.")
     return Text("\n".join(lines))
 
 
 def document(result: Result, names: Sequence[str]) -> dict[str, Any]:
     """Return the result as a JSON document."""
+    belief = result.belief
     return {
         "releases": list(names),
-        "change": _effects(result.whole),
         "first_bad": result.first_bad or None,
         "last_good": result.last_good or None,
+        "probability": belief and belief.probability,
         "is_certain": result.is_certain,
-        "steps": [
+        "comparisons": [
             {
-                "release": step.release,
-                "outcome": step.outcome,
-                "is_certain": step.is_certain,
-                "effect": _effects(step.effects),
+                "release": release,
+                "probability_of_change": belief and belief.has_change(release),
+                "median": effects.middle if effects.effects else None,
+                "boots": list(effects.effects),
             }
-            for step in result.steps
+            for release, effects in result.effects.items()
         ],
         "skipped": list(result.skipped),
     }
-
-
-def _effects(effects: BootEffects | None) -> dict[str, Any] | None:
-    return None if effects is None else {"median": effects.middle, "boots": list(effects.effects)}

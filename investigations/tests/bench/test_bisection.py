@@ -15,6 +15,7 @@ from evenkeel_lab.runner.bisection.boots import BootEffects
 from evenkeel_lab.stats import Scale
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from evenkeel_lab.runner.bisection.comparison import Plan
@@ -27,10 +28,12 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
     names: list[str] = []
 
-    async def made_up(plan: Plan, release: str, _: float, **__: Any) -> BootEffects:
+    async def made_up(plan: Plan, release: str, is_enough: Callable[[BootEffects], bool], **_: Any) -> BootEffects:
         names.append(f"{plan.folder.name}: {release}")
-        share = float(plan.arm_of(release)["env"]["SLOWER_SHARE"])
-        return BootEffects([share - 0.005, share + 0.005], Scale.FACTOR)
+        share, boots = float(plan.arm_of(release)["env"]["SLOWER_SHARE"]), 1
+        while not is_enough(effects := BootEffects([share - 0.005, share + 0.005] * boots, Scale.FACTOR)):
+            boots += 1
+        return effects
 
     monkeypatch.setattr(bisection, "compare_releases", made_up)
     return names
@@ -64,14 +67,22 @@ def test_a_search_in_the_ledger_is_not_run_again(measured: list[str], tmp_path: 
     ledger = json.loads((tmp_path / "investigations" / bisection.LEDGER).read_text())
     planted = ledger["searches"]["planted-0"]
     assert (planted["planted_in"], planted["first_bad"]) == ("release-2", "release-2")
-    assert planted["comparisons"][0] == "release-5: +5.0 % (boots: +4.5, +5.5)"
+    assert planted["comparisons"][0].startswith("release-5: +5.0 % (boots: +4.5, +5.5")
+    assert planted["probability"] >= bisection.CERTAINTY
+
+
+def test_boots_of_a_ledger_that_was_deleted_do_not_count(measured: list[str], tmp_path: Path) -> None:
+    boots = tmp_path / "data" / bisection.FOLDER / "planted-0"
+    boots.mkdir(parents=True)
+    run(1, 0)
+    assert not boots.exists()
 
 
 def test_a_search_that_was_not_measured_is_no_silence(monkeypatch: pytest.MonkeyPatch, measured: list[str]) -> None:
-    async def disagreeing(*_: Any, **__: Any) -> None:
-        return None
+    async def late(*_: Any, **__: Any) -> BootEffects:
+        return BootEffects([0.05], Scale.FACTOR)
 
-    monkeypatch.setattr(bisection, "compare_releases", disagreeing)
+    monkeypatch.setattr(bisection, "compare_releases", late)
     found = run(1, 1)
     assert (found["planted_found_share"], found["false_alarm_share"], found["searches_without_result"]) == (0, 0, 2)
 
@@ -80,7 +91,7 @@ def test_a_search_that_was_not_measured_is_no_silence(monkeypatch: pytest.Monkey
     ("change", "message"),
     [
         ({"settings": {"budget": 1}}, "have other settings"),
-        ({"schema": 2}, "is of schema 2"),
+        ({"schema": 3}, "is of schema 3"),
         ({"searches": 1}, "is not what was written"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Comparison of a release with the good one: both are booted and measured together, until enough boots agree."""
+"""Comparison of a release with the good one: both are booted and measured together, again and again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.investigation_spec import Investigation
-from evenkeel_lab.runner.bisection.boots import BootEffects, agreed
+from evenkeel_lab.runner.bisection.boots import BootEffects
 from evenkeel_lab.runner.results.analysis import judge_session
 from evenkeel_lab.runner.results.store import Store, digest
 from evenkeel_lab.runner.session import Session
@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.session import ProgressListener
 
 GOOD, CANDIDATE = "good", "candidate"
-PAIRS_PER_BOOT = 2
-# Seconds of each window of the warm-up, of a boot of two proxies with its warm-up, and between the runs of two pairs.
-WARM_UP, BOOT_SECONDS, PAUSE_SECONDS = 8.0, 100.0, 7.0
+# Most of a boot's time goes into booting, so its runs should be long. A single one spreads full garbage collections,
+# each of which takes as much CPU time as thirty requests, more evenly than several short ones.
+PAIRS_PER_BOOT = 1
+MOST_BOOTS = 20
+"""Boots of a release in one search."""
+# Seconds of each window of the warm-up, and of a boot of two proxies with its warm-up.
+WARM_UP, BOOT_SECONDS = 8.0, 100.0
 
 
 @dataclass(frozen=True)
@@ -35,22 +39,15 @@ class Plan:
     good: str
     figure: str
     load: Mapping[str, Any]
-    boots: int
-    """The number of boots that have to agree."""
     folder: Path
     """The folder of the sessions, which are resumed if they were stopped."""
     arm_of: Callable[[str], Mapping[str, Any]]
     """Returns the fields of the arm of a release."""
 
     @property
-    def most_boots(self) -> int:
-        """The maximum number of boots of a comparison: with three directions, some number of them agrees by then."""
-        return 3 * self.boots
-
-    @property
     def boot_seconds(self) -> float:
-        """Seconds of a boot and its pairs."""
-        return BOOT_SECONDS + PAIRS_PER_BOOT * (float(self.load["duration"]) + PAUSE_SECONDS)
+        """Seconds of a boot and its run."""
+        return BOOT_SECONDS + float(self.load["duration"])
 
     def folder_of(self, release: str) -> Path:
         """Return the folder of a comparison's session."""
@@ -70,7 +67,7 @@ class Plan:
                 },
                 "load": dict(self.load),
                 "session": {
-                    "looks": [self.most_boots * PAIRS_PER_BOOT],
+                    "looks": [MOST_BOOTS * PAIRS_PER_BOOT],
                     "pairs_per_boot": PAIRS_PER_BOOT,
                     "noise": False,
                     "warm_up": WARM_UP,
@@ -83,35 +80,32 @@ class Plan:
 async def compare_releases(
     plan: Plan,
     release: str,
-    threshold: float,
+    is_enough: Callable[[BootEffects], bool],
     *,
     is_late: Callable[[], bool],
     steps: Steps,
     listener: ProgressListener,
-) -> BootEffects | None:
-    """Compare a release with the good one, until boots agree whether the effect is beyond `threshold`.
+) -> BootEffects:
+    """Boot a release beside the good one until `is_enough` is true of all boots, or `is_late`. Return their effects.
 
-    Return `None` if they do not: too many were invalid, the metric has no value, or `is_late` returned true.
+    Boots of an earlier comparison in the same folder count too.
     """
     wanted = plan.investigation(release)
 
-    def is_enough(done: Mapping[str, list[Run]]) -> bool:
-        has_agreed = agreed(boot_effects(wanted, done).effects, threshold, plan.boots) is not None
-        return has_agreed or (len(done) % PAIRS_PER_BOOT == 0 and is_late())
+    def is_over(done: Mapping[str, list[Run]]) -> bool:
+        return is_late() or is_enough(boot_effects(wanted, done))
 
     store = Store(plan.folder_of(release))
     with store.claimed():
         # An event for each session, because a session sets it at its end.
-        session = Session(release, wanted, store, Options(), steps, listener, Event(), is_enough=is_enough)
+        session = Session(release, wanted, store, Options(), steps, listener, Event(), is_enough=is_over)
         await session.conduct()
-        effects = boot_effects(wanted, store.done())
-    return effects if agreed(effects.effects, threshold, plan.boots) is not None else None
+        return boot_effects(wanted, store.done())
 
 
 def boot_effects(wanted: Investigation, done: Mapping[str, list[Run]]) -> BootEffects:
-    """Return the effect in each boot whose pairs are all done. A boot without a valid pair has none."""
-    whole_boots = len(done) // PAIRS_PER_BOOT
-    (comparison,) = judge_session(wanted, done, whole_boots * PAIRS_PER_BOOT).comparisons
+    """Return the effect in each boot. A boot without a valid pair has none."""
+    (comparison,) = judge_session(wanted, done, len(done)).comparisons
     compared = next((each for each in comparison.figures if each.primary), None)
     if compared is None:
         return BootEffects([], wanted.margins[wanted.primary].scale)

@@ -1,97 +1,88 @@
-"""Binary search among releases for the first one with a change, when each comparison is uncertain.
+"""Search among releases for the first one with a change, when the effect in each boot of a release is uncertain.
 
-The good release is compared with the bad one first, which tells how large the change is. Each further release is
-compared with the good one. It counts as bad if it differs by at least half of the change, in the same direction.
+The release of which it is least certain whether it has the change is measured next: the bad one first, then one in the
+middle, and so on. A binary search does the same, but cannot correct a wrong step.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
-from statistics import median
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.runner.bisection.boots import are_unanimous, direction
+from evenkeel_lab.runner.bisection.belief import Belief
+from evenkeel_lab.runner.bisection.boots import BootEffects
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from evenkeel_lab.runner.bisection.boots import BootEffects
+    Measure = Callable[[str, Callable[[BootEffects], bool]], Awaitable[BootEffects | None]]
 
-
-class Outcome(StrEnum):
-    """Outcome of a step: on which end of the change a release is."""
-
-    GOOD = "good"
-    BAD = "bad"
-    SKIPPED = "skipped"
-    """It could not be measured."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One comparison of a release with the good one."""
-
-    release: str
-    outcome: Outcome
-    effects: BootEffects | None
-    """`None` if the release could not be measured."""
-    is_certain: bool = True
-    """Whether all boots agreed."""
+# A single boot proves nothing, however large its effect.
+LEAST_BOOTS = 2
 
 
 @dataclass(frozen=True)
 class Result:
     """Result of a search."""
 
-    whole: BootEffects | None
-    """The effects of the bad release; `None` if it could not be measured."""
-    steps: Sequence[Step] = field(default=())
+    belief: Belief | None
+    """The probabilities at its end; `None` if the bad release could not be measured."""
+    is_certain: bool = False
+    """Whether the answer is as probable as was wanted."""
+    effects: Mapping[str, BootEffects] = field(default_factory=dict)
+    """The effects of each release that was measured."""
     last_good: str = ""
     first_bad: str = ""
-    """Empty if no change was found between the good and the bad release."""
+    """Empty if it is more probable that there is no change."""
     skipped: Sequence[str] = ()
     """The releases between `last_good` and `first_bad`, which could not be measured."""
 
-    @property
-    def is_certain(self) -> bool:
-        """Whether all steps were."""
-        return all(step.is_certain for step in self.steps)
 
+async def search(releases: Sequence[str], measure: Measure, margin: float, certainty: float) -> Result:
+    """Search `releases`, the good one first and the bad one last, until an answer has the probability `certainty`.
 
-async def search(
-    releases: Sequence[str], measure: Callable[[str, float], Awaitable[BootEffects | None]], margin: float
-) -> Result:
-    """Search `releases`, the good one first and the bad one last, for the first one with the change.
-
-    `measure` compares a release with the good one, until it is known whether the effect is beyond a threshold. It
-    returns `None` if the release cannot be measured. A change smaller than `margin` is none.
+    `measure` boots a release and the good one until a function of all its boots returns true, or until there is no time
+    left. It returns its effects in all boots, or `None` if the release cannot be measured. A change smaller than
+    `margin` is none.
     """
-    good, *between, bad = releases
-    whole = await measure(bad, margin)
-    if whole is None or not (sign := whole.direction(margin)):
-        return Result(whole)
-    change = median(effect for effect in whole.effects if direction(effect, margin) == sign)
-    steps: list[Step] = []
-    last_good, first_bad = good, bad
-    while between:
-        release = between[len(between) // 2]
-        step = _step(release, await measure(release, abs(change) / 2), change)
-        steps.append(step)
-        at = between.index(release)
-        if step.outcome is Outcome.SKIPPED:
-            between.remove(release)
-        elif step.outcome is Outcome.BAD:
-            first_bad, between = release, between[:at]
+    good, *candidates = releases
+    effects: dict[str, BootEffects] = {}
+    broken: set[str] = set()
+
+    def believe(further: Mapping[str, BootEffects]) -> Belief:
+        measurable = [release for release in candidates if release not in broken]
+        return Belief.of(measurable, {name: boots.effects for name, boots in {**effects, **further}.items()}, margin)
+
+    def is_certain(belief: Belief, further: Mapping[str, BootEffects]) -> bool:
+        boots = sum(len(each.effects) for each in {**effects, **further}.values())
+        return boots >= LEAST_BOOTS and belief.probability >= certainty
+
+    while candidates[-1] not in broken:
+        belief = believe({})
+        if is_certain(belief, {}):
+            break
+        release = belief.least_certain
+
+        def is_enough(boots: BootEffects, release: str = release) -> bool:
+            later = believe({release: boots})
+            return is_certain(later, {release: boots}) or later.least_certain != release
+
+        measured = await measure(release, is_enough)
+        if measured is None:
+            broken.add(release)
+        elif len(measured.effects) == len(effects.get(release, BootEffects([], measured.scale)).effects):
+            # There was no time for another boot.
+            effects[release] = measured
+            break
         else:
-            last_good, between = release, between[at + 1 :]
+            effects[release] = measured
+    if candidates[-1] in broken:
+        return Result(None)
+    belief = believe({})
+    first_bad = belief.answer
+    if not first_bad:
+        return Result(belief, is_certain(belief, {}), effects)
+    at = belief.releases.index(first_bad)
+    last_good = belief.releases[at - 1] if at else good
     skipped = releases[releases.index(last_good) + 1 : releases.index(first_bad)]
-    return Result(whole, steps, last_good, first_bad, skipped)
-
-
-def _step(release: str, effects: BootEffects | None, change: float) -> Step:
-    if effects is None:
-        return Step(release, Outcome.SKIPPED, effects)
-    half = abs(change) / 2
-    is_bad = effects.direction(half) == direction(change, half)
-    return Step(release, Outcome.BAD if is_bad else Outcome.GOOD, effects, are_unanimous(effects.effects, half))
+    return Result(belief, is_certain(belief, {}), effects, last_good, first_bad, skipped)

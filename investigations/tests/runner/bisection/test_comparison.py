@@ -21,19 +21,16 @@ def made_up(arm: str, value: float, limited: tuple[str, ...] = ()) -> Run:
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
     load = {"users": 4, "duration": 15.0}
-    return Plan("1.106.2", "cpu_ms", load, 2, tmp_path, lambda release: {"litellm": release})
+    return Plan("1.106.2", "cpu_ms", load, tmp_path, lambda release: {"litellm": release})
 
 
-def test_a_boot_has_an_effect_when_all_of_its_pairs_are_done(plan: Plan) -> None:
+def test_each_boot_has_an_effect(plan: Plan) -> None:
     wanted = plan.investigation("1.108.7")
-    pairs = list(schedule(wanted, 2 * PAIRS_PER_BOOT))
     done = {}
-    for number, scheduled in enumerate(pairs):
-        slower = 1.05 if number < PAIRS_PER_BOOT else 1.2
-        limited = ("the machine was busy",) if number == 0 else ()
-        done[scheduled.name] = [made_up(GOOD, 20.0, limited), made_up(CANDIDATE, 20.0 * slower)]
-        boots = (number + 1) // PAIRS_PER_BOOT
-        assert boot_effects(wanted, done).effects == pytest.approx([0.05, 0.2][:boots])
+    for number, scheduled in enumerate(schedule(wanted, 2)):
+        done[scheduled.name] = [made_up(GOOD, 20.0), made_up(CANDIDATE, 20.0 * (1.05, 1.2)[number])]
+        assert boot_effects(wanted, done).effects == pytest.approx([0.05, 0.2][: number + 1])
+    assert boot_effects(wanted, {}).effects == []
 
 
 def test_a_boot_without_a_valid_pair_has_no_effect(plan: Plan) -> None:

@@ -1,77 +1,94 @@
-"""Binary search with comparisons that are made up."""
+"""Searches with boots that are made up."""
 
 from __future__ import annotations
 
 import asyncio
+import random
+from itertools import count
 from typing import TYPE_CHECKING
 
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evenkeel_lab.runner.bisection.boots import BootEffects
-from evenkeel_lab.runner.bisection.search import Outcome, Result, search
+from evenkeel_lab.runner.bisection.search import Result, search
 from evenkeel_lab.stats import Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Iterator
 
-MARGIN = 0.03
-
-
-def found(releases: int, planted: int, change: float, broken: Collection[int] = ()) -> tuple[Result, list[str]]:
-    """Search among releases of which those from `planted` on have a change."""
-    names, measured = [f"r{number}" for number in range(releases)], []
-
-    async def measure(release: str, threshold: float) -> BootEffects | None:
-        measured.append(release)
-        assert threshold > 0
-        number = names.index(release)
-        effect = change if number >= planted else 0.0
-        return None if number in broken else BootEffects([effect, effect + 0.001], Scale.FACTOR)
-
-    return asyncio.run(search(names, measure, MARGIN)), measured
+MARGIN, CERTAINTY = 0.03, 0.97
+MOST_BOOTS = 60
 
 
-@given(st.integers(2, 200), st.data(), st.sampled_from([-0.2, -0.05, 0.06, 1.0]))
+def found(
+    releases: int, planted: int, change: float, broken: Collection[int] = (), *, boots: int = MOST_BOOTS
+) -> tuple[Result, list[str]]:
+    """Search among releases of which those from `planted` on have a change. Return the result, and all boots."""
+    names, booted = [f"r{number}" for number in range(releases)], []
+    errors = _errors()
+    effects: dict[str, list[float]] = {}
+
+    async def measure(release: str, is_enough: Callable[[BootEffects], bool]) -> BootEffects | None:
+        number, known = names.index(release), effects.setdefault(release, [])
+        if number in broken:
+            return None
+        while len(booted) < boots and not is_enough(BootEffects(known, Scale.FACTOR)):
+            booted.append(release)
+            known.append((change if number >= planted else 0.0) + next(errors))
+        return BootEffects(list(known), Scale.FACTOR)
+
+    return asyncio.run(search(names, measure, MARGIN, CERTAINTY)), booted
+
+
+def _errors() -> Iterator[float]:
+    """Yield errors of two per cent, and now and then of ten."""
+    source = random.Random(1)
+    for number in count(1):
+        yield source.gauss(0, 0.02) + (0.1 if number % 7 == 0 else 0.0)
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 40), st.data(), st.sampled_from([-0.2, 0.1, 1.0]))
 def test_it_finds_the_first_release_with_the_change(releases: int, data: st.DataObject, change: float) -> None:
     planted = data.draw(st.integers(1, releases - 1))
-    result, measured = found(releases, planted, change)
-    assert (result.last_good, result.first_bad) == (f"r{planted - 1}", f"r{planted}")
-    assert result.is_certain
-    assert len(measured) <= 1 + (releases - 2).bit_length()
+    result, booted = found(releases, planted, change)
+    assert (result.last_good, result.first_bad, result.is_certain) == (f"r{planted - 1}", f"r{planted}", True)
+    assert booted[0] == f"r{releases - 1}"
 
 
-def test_without_a_change_it_compares_the_ends_only() -> None:
-    result, measured = found(50, 50, 1.0)
-    assert result.first_bad == ""
-    assert measured == ["r49"]
+def test_without_a_change_it_boots_the_bad_release_only() -> None:
+    result, booted = found(5, 5, 0.0)
+    assert (result.first_bad, result.is_certain) == ("", True)
+    assert set(booted) == {"r4"}
+
+
+def test_a_single_boot_is_no_answer() -> None:
+    _, booted = found(2, 1, 3.0)
+    assert len(booted) >= 2
 
 
 def test_a_release_that_cannot_be_measured_is_left_out() -> None:
-    result, _ = found(6, 3, 0.1, broken={3})
+    result, _ = found(6, 3, 0.2, broken={3})
     assert (result.last_good, result.first_bad, result.skipped) == ("r2", "r4", ["r3"])
 
 
 def test_a_release_that_was_left_out_is_named_only_if_it_may_have_the_change() -> None:
-    result, _ = found(10, 8, 0.1, broken={5})
+    result, _ = found(10, 8, 0.2, broken={5})
     assert (result.first_bad, result.skipped) == ("r8", [])
 
 
 def test_a_change_smaller_than_the_margin_is_none() -> None:
-    result, measured = found(8, 4, 0.02)
-    assert result.first_bad == ""
-    assert len(measured) == 1
+    assert found(8, 4, 0.005)[0].first_bad == ""
 
 
 def test_if_the_bad_release_cannot_be_measured_there_is_no_result() -> None:
-    result, measured = found(6, 3, 0.1, broken={5})
-    assert (result.whole, result.first_bad, measured) == (None, "", ["r5"])
+    result, booted = found(4, 2, 0.1, broken={3})
+    assert (result.belief, result.is_certain, booted) == (None, False, [])
 
 
-def test_most_boots_decide_and_a_release_whose_boots_differ_is_uncertain() -> None:
-    async def measure(release: str, _: float) -> BootEffects:
-        effects = {"middle": [0.0, 0.11, 0.001], "bad": [0.1, 0.0, 0.102]}[release]
-        return BootEffects(effects, Scale.FACTOR)
-
-    result = asyncio.run(search(["good", "middle", "bad"], measure, MARGIN))
-    assert [step.outcome for step in result.steps] == [Outcome.GOOD]
-    assert (result.first_bad, result.is_certain) == ("bad", False)
+def test_without_time_the_most_probable_answer_is_uncertain() -> None:
+    result, booted = found(30, 12, 0.06, boots=3)
+    assert len(booted) == 3
+    assert not result.is_certain
+    assert result.belief is not None
+    assert result.belief.probability < CERTAINTY
