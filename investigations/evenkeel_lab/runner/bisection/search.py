@@ -70,6 +70,7 @@ async def search(releases: Sequence[str], measure: Measure, margin: float, certa
         measured = await measure(release, is_enough)
         if measured is None:
             broken.add(release)
+            effects.pop(release, None)
         elif len(measured.effects) == len(effects.get(release, BootEffects([], measured.scale)).effects):
             # There was no time for another boot.
             effects[release] = measured

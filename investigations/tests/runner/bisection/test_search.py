@@ -86,6 +86,21 @@ def test_if_the_bad_release_cannot_be_measured_there_is_no_result() -> None:
     assert (result.belief, result.is_certain, booted) == (None, False, [])
 
 
+def test_a_release_that_fails_after_some_boots_is_left_out_with_them() -> None:
+    booted: list[str] = []
+
+    async def measure(release: str, is_enough: Callable[[BootEffects], bool]) -> BootEffects | None:
+        booted.append(release)
+        if booted.count(release) > 1 and release == "r1":
+            return None
+        effects = [0.1 + 0.001 * number for number in range(booted.count(release))]
+        return BootEffects(effects if release == "r2" else [0.05], Scale.FACTOR)
+
+    result = asyncio.run(search(["r0", "r1", "r2"], measure, MARGIN, 0.9999))
+    assert result.belief is not None
+    assert set(result.effects) <= set(result.belief.releases)
+
+
 def test_without_time_the_most_probable_answer_is_uncertain() -> None:
     result, booted = found(30, 12, 0.06, boots=3)
     assert len(booted) == 3
