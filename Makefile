@@ -17,7 +17,7 @@ PARALLEL := -n $(TEST_PROCESSES) --dist loadfile
 # Tests that measure something run without others beside them.
 ALONE = $(shell grep -rl --include='test_*.py' 'pytest.mark.alone' $(wildcard */tests))
 # What test-quick leaves out beside the tests that start a process: all that renders, and what takes seconds.
-NOT_QUICK := $(addprefix --ignore=investigations/tests/,report notebook compat diagnosis bench plugin) \
+NOT_QUICK := $(addprefix --ignore=investigations/tests/,report notebook compat diagnosis bench plugin test_live_page.py) \
   -k 'not machine and not multiple_comparisons and not lease_pending'
 
 LOCKED = $(shell grep -oE '^[A-Za-z0-9._-]+==' locks/plugin.txt | tr -d =)
