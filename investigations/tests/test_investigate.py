@@ -285,12 +285,12 @@ def test_nobody_measures_where_somebody_does_already(tmp_path: Path, monkeypatch
     write(tmp_path, 0.3)
     assert told(tmp_path, monkeypatch, "simulated").exit_code == 0
     (place,) = (tmp_path / "data" / "simulated").iterdir()
-    before = (place / "meetings.jsonl").read_bytes()
+    before = (place / "pairs.jsonl").read_bytes()
     with Store(place).claimed():
         answer = told(tmp_path, monkeypatch, "simulated", "--fresh")
     assert isinstance(answer.exception, WrongUse)
     assert "is being measured already" in str(answer.exception)
-    assert (place / "meetings.jsonl").read_bytes() == before
+    assert (place / "pairs.jsonl").read_bytes() == before
 
 
 @pytest.mark.parametrize("on_terminal", [True, False])

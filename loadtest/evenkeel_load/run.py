@@ -88,8 +88,8 @@ class Fleet:
         if self.workers > 1:
             # Its own port, because workers of another load on this machine may use the default one.
             port = str(_free_port())
-            meeting = ["--master-bind-host", LOOPBACK, "--master-bind-port", port, "--master-port", port]
-            return ["--headless", "--processes", str(self.workers), *meeting, *_wait_option(MEET_SECONDS)]
+            master = ["--master-bind-host", LOOPBACK, "--master-bind-port", port, "--master-port", port]
+            return ["--headless", "--processes", str(self.workers), *master, *_wait_option(MEET_SECONDS)]
         return ["--headless"]
 
 

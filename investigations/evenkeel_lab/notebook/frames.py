@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from evenkeel_lab.stats.compare import Compared, Comparison
 
 NS_PER_SECOND = 1e9
-RUNS = ("meeting", "pair", "arm", "turn", "at_s", "seconds", "requests", "cores", "cpu_s", "provider", "limited")
+RUNS = ("scheduled_pair", "pair", "arm", "turn", "at_s", "seconds", "requests", "cores", "cpu_s", "provider", "limited")
 PAIRS = ("baseline", "candidate", "pair", "figure", "baseline_value", "candidate_value", "difference", "effect")
 VERDICTS = (
     *("baseline", "candidate", "figure", "unit", "scale", "primary", "pairs", "baseline_value", "candidate_value"),
     *("effect", "low", "high", "margin", "kind", "why_not", "detectable", "more_pairs"),
     *("p", "p_permutation", "spread", "alpha"),
 )
-QUANTILES = ("meeting", "pair", "arm", "share", "latency_ms", "limited")
+QUANTILES = ("scheduled_pair", "pair", "arm", "share", "latency_ms", "limited")
 COSTS = (
     *("figure", "unit", "piece", "about", "cost", "low", "high"),
     *("share", "share_low", "share_high", "left", "left_low", "left_high"),
@@ -59,8 +59,8 @@ def runs(summary: Summary) -> pd.DataFrame:
     figures = ordered(sorted({name for _, _, run in all_runs for name in run.figures}))
     rows = [
         {
-            "meeting": meeting.name,
-            "pair": meeting.pair,
+            "scheduled_pair": scheduled.name,
+            "pair": scheduled.pair,
             "arm": run.arm,
             "turn": turn,
             "at_s": (run.start_ns - began) / NS_PER_SECOND,
@@ -72,7 +72,7 @@ def runs(summary: Summary) -> pd.DataFrame:
             "limited": _reasons(run),
             **run.figures,
         }
-        for meeting, turn, run in all_runs
+        for scheduled, turn, run in all_runs
     ]
     frame = _frame(rows, (*RUNS, *figures))
     return frame.sort_values(["at_s", "turn"], kind="stable", ignore_index=True)
@@ -108,16 +108,16 @@ def quantiles(summary: Summary) -> pd.DataFrame:
     """Return one row per run and share: the latency within which that share of requests was answered."""
     rows = [
         {
-            "meeting": meeting.name,
-            "pair": meeting.pair,
+            "scheduled_pair": scheduled.name,
+            "pair": scheduled.pair,
             "arm": run.arm,
             "share": float(share),
             "latency_ms": latency,
             "limited": _reasons(run),
         }
-        for meeting, _, run in _runs(summary)
-        if run.arm in summary.sketches.get(meeting.name, {})
-        for share, latency in summary.sketches[meeting.name][run.arm].quantiles.items()
+        for scheduled, _, run in _runs(summary)
+        if run.arm in summary.sketches.get(scheduled.name, {})
+        for share, latency in summary.sketches[scheduled.name][run.arm].quantiles.items()
     ]
     return _frame(rows, QUANTILES)
 
@@ -172,8 +172,8 @@ def last_look(summary: Summary) -> int:
 
 def _runs(summary: Summary) -> Iterator[tuple[ScheduledPair, int, Run]]:
     """Yield each run with its scheduled pair and its turn in it, 1 or 2."""
-    for meeting in schedule(summary.investigation, last_look(summary)):
-        yield from ((meeting, turn, run) for turn, run in enumerate(summary.done.get(meeting.name, ()), 1))
+    for scheduled in schedule(summary.investigation, last_look(summary)):
+        yield from ((scheduled, turn, run) for turn, run in enumerate(summary.done.get(scheduled.name, ()), 1))
 
 
 def _reasons(run: Run) -> str:

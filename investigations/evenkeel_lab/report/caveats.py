@@ -111,8 +111,8 @@ def pairs_done(summary: Summary) -> int:
     """Return the number of completely measured pairs, valid or not."""
     last = summary.investigation.session.looks[-1]
     names_by_pair: dict[int, list[str]] = {}
-    for meeting in schedule(summary.investigation, last):
-        names_by_pair.setdefault(meeting.pair, []).append(meeting.name)
+    for scheduled in schedule(summary.investigation, last):
+        names_by_pair.setdefault(scheduled.pair, []).append(scheduled.name)
     return sum(all(name in summary.done for name in names) for names in names_by_pair.values())
 
 

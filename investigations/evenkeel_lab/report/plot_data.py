@@ -41,10 +41,10 @@ def sketches(summary: Summary) -> dict[str, list[Sketch]]:
     """Return the sketches of all runs that count, by arm, in the order of the file; twin and mock come last."""
     names = list(summary.investigation.arms)
     by_arm: dict[str, list[Sketch]] = {name: [] for name in names}
-    for meeting, runs in sorted(summary.done.items()):
+    for name, runs in sorted(summary.done.items()):
         if any(run.limited for run in runs):
             continue
-        for arm, sketch in summary.sketches.get(meeting, {}).items():
+        for arm, sketch in summary.sketches.get(name, {}).items():
             by_arm.setdefault(arm, []).append(sketch)
     return {arm: of_arm for arm, of_arm in by_arm.items() if any(any(map(sum, sketch.over_time)) for sketch in of_arm)}
 

@@ -59,15 +59,15 @@ def test_a_rig_bound_load_has_exit_code_3(folder: Any, capsys: pytest.CaptureFix
 def test_a_session_is_shown_with_one_line_per_run(
     another: Callable[[str], Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for meeting in ("000+off+on", "001+off+on", "002+off+on"):
+    for pair in ("000+off+on", "001+off+on", "002+off+on"):
         for arm in ("off", "on"):
-            bad = (meeting, arm) == ("001+off+on", "on")
-            record_load(another(f"session/{meeting}/{arm}"), cpu=0.99 if bad else 0.1).session(arm)
+            bad = (pair, arm) == ("001+off+on", "on")
+            record_load(another(f"session/{pair}/{arm}"), cpu=0.99 if bad else 0.1).session(arm)
     code, output, _ = diagnose(capsys, tmp_path / "session")
     assert code == 0
     assert "000+off+on" not in output
     assert [line.split()[0] for line in output.splitlines() if "bound" in line] == [
-        f"{meeting}/{arm}" for meeting in ("001+off+on", "002+off+on") for arm in ("off", "on")
+        f"{pair}/{arm}" for pair in ("001+off+on", "002+off+on") for arm in ("off", "on")
     ]
     assert output.count("rig-bound") == 1
     code, output, _ = diagnose(capsys, tmp_path / "session" / "001+off+on", "--json")
@@ -78,8 +78,8 @@ def test_a_session_is_shown_with_one_line_per_run(
 def test_runs_of_the_mock_alone_do_not_change_the_exit_code_of_a_rig_bound_session(
     another: Callable[[str], Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for arm, meeting in (("off", "001+off+on"), ("on", "001+off+on"), ("direct", "001+direct")):
-        record_load(another(f"session/{meeting}/{arm}"), cpu=0.1 if arm == "direct" else 0.99).session(arm)
+    for arm, pair in (("off", "001+off+on"), ("on", "001+off+on"), ("direct", "001+direct")):
+        record_load(another(f"session/{pair}/{arm}"), cpu=0.1 if arm == "direct" else 0.99).session(arm)
     code, output, _ = diagnose(capsys, tmp_path / "session")
     assert (code, output.count("rig-bound"), output.count("upstream-bound")) == (RIG_INVALID, 2, 1)
     assert diagnose(capsys, tmp_path / "session" / "001+direct")[0] == 0

@@ -48,19 +48,19 @@ def summary_of(pairs: int = 8, *, limited: tuple[int, str] = (0, ""), **changes:
     investigation = Investigation.model_validate(PLAIN | changes)
     source = np.random.default_rng(1)
     done, sketches, now = {}, {}, START_NS
-    for meeting in schedule(investigation, pairs):
+    for scheduled in schedule(investigation, pairs):
         runs = []
-        for core, arm in enumerate(meeting.arms):
+        for core, arm in enumerate(scheduled.arms):
             value = P50[arm] + source.normal(0, 0.5)
             figures = {"p50": value, "mean": 1.1 * value, "throughput": 20_000 / value, "error_rate": 0.0}
             if arm != DIRECT:
                 figures["cpu_ms"] = value / 10
             if investigation.arms[investigation.baseline].function:
                 figures = {"value": value}
-            why = ("requests were sent late",) if (meeting.pair, arm) == limited else ()
+            why = ("requests were sent late",) if (scheduled.pair, arm) == limited else ()
             runs.append(Run(arm, now, 8.0, 900, figures, {"python": 4.0, "node": 1.0}, limited=why, cores=(core,)))
-        done[meeting.name] = runs
-        sketches[meeting.name] = {
+        done[scheduled.name] = runs
+        sketches[scheduled.name] = {
             run.arm: Sketch({"0.5": run.figures["p50"], "0.9": 2 * run.figures["p50"]}, [[0] * 24] * TIMES)
             for run in runs
             if "p50" in run.figures

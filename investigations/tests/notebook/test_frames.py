@@ -38,7 +38,7 @@ def test_runs_have_one_row_each_in_the_order_of_time(ablated: Summary) -> None:
     assert len(frame) == sum(map(len, ablated.done.values()))
     assert frame["at_s"].is_monotonic_increasing
     assert (frame["at_s"].iloc[0], frame["at_s"].iloc[-1]) == (0.0, 10.0 * (len(ablated.done) - 1))
-    values = row(frame, meeting="003+off+on", arm="on")
+    values = row(frame, scheduled_pair="003+off+on", arm="on")
     run = next(run for run in ablated.done["003+off+on"] if run.arm == "on")
     assert (values["pair"], values["p50"], values["cores"], values["cpu_s"]) == (
         3,
@@ -49,7 +49,7 @@ def test_runs_have_one_row_each_in_the_order_of_time(ablated: Summary) -> None:
     assert values["limited"] == "requests were sent late"
     assert set(frame["limited"]) == {"", "requests were sent late"}
     assert frame[frame["arm"] == "direct"]["cpu_ms"].isna().all()
-    assert sorted(frame[frame["meeting"] == "003+off+on"]["turn"]) == [1, 2]
+    assert sorted(frame[frame["scheduled_pair"] == "003+off+on"]["turn"]) == [1, 2]
 
 
 def test_pairs_exclude_pairs_that_do_not_count(ablated: Summary) -> None:
@@ -99,10 +99,10 @@ def test_verdicts_equal_those_of_the_analysis_as_fractions(ablated: Summary) -> 
 
 def test_quantiles_have_one_row_per_run_and_share(ablated: Summary) -> None:
     frame = frames.quantiles(ablated)
-    values = row(frame, meeting="002+lean+off", arm="lean", share=0.9)
+    values = row(frame, scheduled_pair="002+lean+off", arm="lean", share=0.9)
     assert values["latency_ms"] == ablated.sketches["002+lean+off"]["lean"].quantiles["0.9"]
     assert len(frame) == 2 * sum(map(len, ablated.done.values()))
-    assert set(frame[frame["limited"] != ""]["meeting"]) == {"003+off+on", "003+lean+on"}
+    assert set(frame[frame["limited"] != ""]["scheduled_pair"]) == {"003+off+on", "003+lean+on"}
 
 
 def test_costs_equal_those_of_the_ablation(ablated: Summary, case: Callable[..., Summary]) -> None:

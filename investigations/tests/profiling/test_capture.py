@@ -40,10 +40,10 @@ NAME = "fractions.py:Fraction.__new__"
 
 class Counting:
     def __init__(self) -> None:
-        self.meetings = 0
+        self.pairs = 0
 
     def pair_done(self, scheduled: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
-        self.meetings += 1
+        self.pairs += 1
 
 
 def investigation() -> Investigation:
@@ -76,10 +76,10 @@ def profiler(folder: Path) -> Profiler:
 def test_a_settled_session_is_only_profiled_and_stays_as_it_was(tmp_path: Path) -> None:
     told = Counting()
     asyncio.run(session(tmp_path, told).conduct())
-    before = (tmp_path / "meetings.jsonl").read_bytes()
+    before = (tmp_path / "pairs.jsonl").read_bytes()
     judged = asyncio.run(session(tmp_path, told, profiler(tmp_path)).conduct())
-    assert (told.meetings, judged.settled) == (6, True)
-    assert (tmp_path / "meetings.jsonl").read_bytes() == before
+    assert (told.pairs, judged.settled) == (6, True)
+    assert (tmp_path / "pairs.jsonl").read_bytes() == before
     found = read(tmp_path / FILE)
     assert (found.baseline, sorted(found.arms), found.skipped) == ("plain", ["plain", "slower"], {})
     for taken in found.arms.values():

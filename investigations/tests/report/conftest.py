@@ -102,10 +102,10 @@ def simulate() -> Simulate:
         functions = investigation.arms[investigation.baseline].function
         levels = {"on": 1.2, "direct": 0.2} | dict(effects or {})
         source, done, sketches, now = np.random.default_rng(1), {}, {}, START
-        for meeting in schedule(investigation, pairs):
+        for scheduled in schedule(investigation, pairs):
             common, runs = source.normal(0, 0.05), []
-            sketches[meeting.name] = {}
-            for core, arm in enumerate(meeting.arms):
+            sketches[scheduled.name] = {}
+            for core, arm in enumerate(scheduled.arms):
                 level = 100 * levels.get(arm, 1.0) * np.exp(common + source.normal(0, 0.01))
                 latencies = level * np.exp(source.normal(0, 0.3, requests))
                 latencies[requests // 2 :] *= climb
@@ -116,13 +116,13 @@ def simulate() -> Simulate:
                 if functions:
                     figures = {"value": level}
                 else:
-                    sketches[meeting.name][arm] = _sketch(latencies)
+                    sketches[scheduled.name][arm] = _sketch(latencies)
                     spent["cpu"] = {"litellm": level / 10_000 * requests}
                     spent["operations"] = {"UserTable.findUnique": requests if arm == "on" else 0}
-                reasons = (why,) if limited(meeting.pair, arm) else ()
+                reasons = (why,) if limited(scheduled.pair, arm) else ()
                 cores = (core,) if pinned else ()
                 runs.append(Run(arm, now, 8.0, requests, figures, **spent, limited=reasons, cores=cores, waited=waited))
-            done[meeting.name] = runs
+            done[scheduled.name] = runs
             now += STEP
         fields = {"name": "case", "provenance": PROVENANCE, "warm_up": {}} | changes
         return Summary(investigation=investigation, done=done, sketches=sketches, **fields)

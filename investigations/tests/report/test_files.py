@@ -72,7 +72,7 @@ OTHER_MACHINE = {
 
 
 def briefly(summary: Summary) -> Summary:
-    return replace(summary, sketches={meeting: {} for meeting in summary.sketches})
+    return replace(summary, sketches={name: {} for name in summary.sketches})
 
 
 @pytest.fixture

@@ -372,7 +372,7 @@ def test_every_caveat_has_a_name(simulate: Any, changed: dict[str, Any], expecte
 def test_a_page_begins_with_the_burst_at_the_start_of_its_runs(simulate: Any) -> None:
     def starved(summary: Summary) -> Summary:
         """Make the requests in the first twentieth of each run take ten seconds."""
-        for sketch in (sketch for of_meeting in summary.sketches.values() for sketch in of_meeting.values()):
+        for sketch in (sketch for of_pair in summary.sketches.values() for sketch in of_pair.values()):
             first = sum(sketch.over_time[0])
             sketch.over_time[0] = [first * (abs(edge - TEN_SECONDS_MS) < 1.0) for edge in EDGES_MS[:-1]]
         return summary

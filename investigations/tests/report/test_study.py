@@ -257,7 +257,7 @@ def test_a_study_is_written_and_checked_with_its_chapters(
         (study / chapter).mkdir(parents=True)
         (study / chapter / "investigation.toml").write_text(TOML)
     summary = simulate()
-    bare = replace(summary, name="study/bug", sketches={meeting: {} for meeting in summary.sketches})
+    bare = replace(summary, name="study/bug", sketches={name: {} for name in summary.sketches})
     write(bare, study / "bug" / "summary.json")
     words = "".join(f"{name} = {value!r}\n" for name, value in STUDY.items() if name not in {"chapters", "limits"})
     (study / "study.toml").write_text(f'{words}limits = ["x"]\nchapters = ["bug", "fix"]\n')

@@ -62,7 +62,7 @@ def test_a_longer_session_begins_as_a_shorter_one(first: int, second: int) -> No
     assert list(schedule(wanted, longer))[: len(found)] == found
 
 
-def test_no_two_meetings_have_one_name() -> None:
+def test_no_two_scheduled_pairs_have_one_name() -> None:
     told = investigation(1).model_dump() | {
         "arms": dict.fromkeys(("a", "b-c", "a-b", "c"), PROXY),
         "baseline": "a",

@@ -65,7 +65,7 @@ def investigation(effect: float, *, looks: tuple[int, ...] = (6,)) -> Investigat
 
 
 class Listening:
-    """Remembers which meetings have come to their end, and stops at one of them."""
+    """Remembers which pairs have come to their end, and stops at one of them."""
 
     def __init__(self, stop_after: int | None = None) -> None:
         self.heard: list[str] = []
@@ -119,7 +119,10 @@ def test_a_boot_counts_once_with_the_mean_of_its_pairs(seed: int) -> None:
     chance = np.random.default_rng(seed)
     # All pairs of a boot are slower or faster by the same factor.
     by_boot = np.repeat(chance.normal(0, 0.1, 6), 4)
-    done = {meeting.name: runs(meeting, float(np.exp(by_boot[meeting.pair - 1]))) for meeting in schedule(wanted, 24)}
+    done = {
+        scheduled.name: runs(scheduled, float(np.exp(by_boot[scheduled.pair - 1])))
+        for scheduled in schedule(wanted, 24)
+    }
     (comparison,) = judge_session(wanted, done, 24).comparisons
     (p50,) = (figure for figure in comparison.figures if figure.metric.name == "p50")
     assert comparison.pairs == 6
@@ -174,8 +177,8 @@ def test_a_stopped_session_goes_on_where_it_was(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(session(tmp_path / "stopped", wanted, Listening(stop_after=4)).conduct())
     # As if it had been killed while it wrote.
-    with (tmp_path / "stopped" / "meetings.jsonl").open("a") as file:
-        file.write('{"meeting": "00')
+    with (tmp_path / "stopped" / "pairs.jsonl").open("a") as file:
+        file.write('{"name": "00')
     rest = Listening()
     resumed = asyncio.run(session(tmp_path / "stopped", wanted, rest).conduct())
     whole = asyncio.run(session(tmp_path / "whole", wanted).conduct())
@@ -192,11 +195,11 @@ def test_a_stopped_session_goes_on_where_it_was(tmp_path: Path) -> None:
     [
         ("session.json", "{", "cannot be read"),
         ("session.json", '{"schema": 99}', "of schema 99"),
-        ("meetings.jsonl", "nonsense\n", "line 1, cannot be read"),
-        ("meetings.jsonl", '{"meeting": "x", "runs": [{}]}\n', "line 1, is not what was written"),
-        ("meetings.jsonl", '{"meeting": "001+a+b", "pair": 1, "runs": []}\n', "line 1, is not what was written"),
+        ("pairs.jsonl", "nonsense\n", "line 1, cannot be read"),
+        ("pairs.jsonl", '{"name": "x", "runs": [{}]}\n', "line 1, is not what was written"),
+        ("pairs.jsonl", '{"name": "001+a+b", "pair": 1, "runs": []}\n', "line 1, is not what was written"),
         ("session.json", "[]", "of schema None"),
-        ("session.json", '{"schema": 3}', "name: field required"),
+        ("session.json", '{"schema": 4}', "name: field required"),
         ("warm-up.json", "", "cannot be read"),
         ("warm-up.json", "[]", "is not what was written"),
     ],
@@ -206,7 +209,7 @@ def test_a_folder_that_was_tampered_with_is_told(tmp_path: Path, name: str, cont
     (tmp_path / name).write_text(content)
     store = Store(tmp_path)
     with pytest.raises(RigFailure, match=told):
-        {"session.json": store.head, "meetings.jsonl": store.done, "warm-up.json": store.warm_up}[name]()
+        {"session.json": store.head, "pairs.jsonl": store.done, "warm-up.json": store.warm_up}[name]()
 
 
 def test_other_words_ask_for_nothing_else(tmp_path: Path) -> None:
@@ -281,7 +284,9 @@ def test_runs_of_a_subject_that_is_not_warm_do_not_count(tmp_path: Path, monkeyp
     async def cold(_: str, warm_up: WarmUp, *__: object, measured: bool, **___: object) -> AsyncIterator[Subjects]:
         assert measured
         warm_up.costs["slower"] = [90.0, 60.0, 50.0]  # its runs have no CPU time, so it never gets warm
-        yield lambda meeting: contextlib.nullcontext({name: Target(name, name, "", "", "") for name in meeting.arms})
+        yield lambda scheduled: contextlib.nullcontext(
+            {name: Target(name, name, "", "", "") for name in scheduled.arms}
+        )
 
     monkeypatch.setattr("evenkeel_lab.runner.session.subjects", cold)
     found = asyncio.run(session(tmp_path, investigation(0.3)).conduct())
@@ -302,7 +307,9 @@ def test_functions_are_called_one_after_the_other(tmp_path: Path) -> None:
 def test_the_keys_of_a_pair_are_forgotten_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextlib.asynccontextmanager
     async def warm(*_: object, **__: object) -> AsyncIterator[Subjects]:
-        yield lambda meeting: contextlib.nullcontext({name: Target(name, name, "", "", "") for name in meeting.arms})
+        yield lambda scheduled: contextlib.nullcontext(
+            {name: Target(name, name, "", "", "") for name in scheduled.arms}
+        )
 
     both = asyncio.Barrier(2)
 
@@ -318,11 +325,11 @@ def test_the_keys_of_a_pair_are_forgotten_at_the_same_time(tmp_path: Path, monke
     assert asyncio.run(session(tmp_path, wanted).conduct()).settled
 
 
-def runs(meeting: ScheduledPair, value: float, limited: tuple[str, ...] = ()) -> list[Run]:
-    base = 100 + meeting.pair % 3
+def runs(scheduled: ScheduledPair, value: float, limited: tuple[str, ...] = ()) -> list[Run]:
+    base = 100 + scheduled.pair % 3
     return [
         Run(arm, 0, 1.0, 100, {"p50": base * (value if arm in {"on", "again"} else 1.0)}, limited=limited)
-        for arm in meeting.arms
+        for arm in scheduled.arms
     ]
 
 
@@ -386,7 +393,7 @@ def test_no_pair_begins_that_would_not_end_in_time(tmp_path: Path) -> None:
 
 
 class Slow(Listening):
-    """Takes its time to hear of a meeting."""
+    """Takes its time to hear of a pair."""
 
     def pair_done(self, scheduled: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
         super().pair_done(scheduled, runs, judgement, left)

@@ -50,7 +50,7 @@ def _floor(data: ReportData) -> str:
 
 
 def _mock_alone(data: ReportData) -> str:
-    runs = [run for meeting in data.summary.done.values() for run in meeting if not run.limited]
+    runs = [run for of_pair in data.summary.done.values() for run in of_pair if not run.limited]
     alone = [run.figures for run in runs if run.arm == DIRECT]
     baseline = [run.figures for run in runs if run.arm == data.investigation.baseline]
     if not alone or not baseline:

@@ -3,8 +3,8 @@
 session.json      the investigation and the provenance
 over              exists once the time limit has ended the session
 warm-up.json      costs of each subject in the windows of its warm-up
-meetings.jsonl    a line for each scheduled pair that is done
-MEETING/ARM/      the records of each run; MEETING is the name of the scheduled pair
+pairs.jsonl       a line for each scheduled pair that is done
+PAIR/ARM/         the records of each run; PAIR is the name of the scheduled pair
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.runner.schedule import ScheduledPair
 
-SCHEMA = 3
-HEAD, WARM_UP, MEETINGS, OVER = "session.json", "warm-up.json", "meetings.jsonl", "over"
+SCHEMA = 4
+HEAD, WARM_UP, PAIRS, OVER = "session.json", "warm-up.json", "pairs.jsonl", "over"
 DIGITS = 12
 # Fields that may change without changing what is measured.
 WORDS: dict[str, Any] = {
@@ -66,16 +66,16 @@ class Head(BaseModel):
 
 
 class Line(BaseModel):
-    """A line of `meetings.jsonl`: a scheduled pair that is done."""
+    """A line of `pairs.jsonl`: a scheduled pair that is done."""
 
-    meeting: str
+    name: str
     pair: int
     runs: list[Run]
 
     @model_validator(mode="after")
     def _has_a_run_of_each_arm(self) -> Self:
-        if (arms := sorted(run.arm for run in self.runs)) != arms_of(self.meeting):
-            raise ValueError(f"{self.meeting} has no runs of {arms}")
+        if (arms := sorted(run.arm for run in self.runs)) != arms_of(self.name):
+            raise ValueError(f"{self.name} has no runs of {arms}")
         return self
 
 
@@ -166,7 +166,7 @@ class Store:
 
     def clear(self) -> None:
         """Remove all results. The list of done pairs goes first: an interrupted removal leaves no partial session."""
-        (self.folder / MEETINGS).unlink(missing_ok=True)
+        (self.folder / PAIRS).unlink(missing_ok=True)
         for path in self.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -189,7 +189,7 @@ class Store:
 
     def done(self) -> dict[str, list[Run]]:
         """Return the runs of all done pairs, by the name of the scheduled pair."""
-        path = self.folder / MEETINGS
+        path = self.folder / PAIRS
         if not path.exists():
             return {}
         # The text after the last newline is an incomplete line.
@@ -197,7 +197,7 @@ class Store:
         parsed = (
             parse_json(Line, line, f"{path}, line {number},", refused) for number, line in enumerate(lines, 1) if line
         )
-        return {line.meeting: line.runs for line in parsed}
+        return {line.name: line.runs for line in parsed}
 
     def folder_of(self, scheduled: ScheduledPair, arm: str) -> Path:
         """Return the folder for the records of a run, without the remains of a killed session."""
@@ -207,15 +207,15 @@ class Store:
 
     def add(self, scheduled: ScheduledPair, runs: Sequence[Run]) -> None:
         """Append the runs of a scheduled pair that is done."""
-        line = {"meeting": scheduled.name, "pair": scheduled.pair, "runs": [run.document() for run in runs]}
+        line = {"name": scheduled.name, "pair": scheduled.pair, "runs": [run.document() for run in runs]}
         self._cut_torn_line()
-        with (self.folder / MEETINGS).open("a", encoding="utf-8") as file:
+        with (self.folder / PAIRS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, allow_nan=False) + "\n")
             file.flush()
             os.fsync(file.fileno())
 
     def _cut_torn_line(self) -> None:
-        path = self.folder / MEETINGS
+        path = self.folder / PAIRS
         if path.exists():
             content = path.read_bytes()
             whole = content[: content.rfind(b"\n") + 1]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.runner.results.store import Store
 
-SCHEMA = 1
+SCHEMA = 2
 FILE = "summary.json"
 DIGITS = 6
 VALKEY = "valkey_calls"
@@ -61,11 +61,11 @@ class Document(BaseModel):
     investigation: Investigation
     provenance: Provenance
     warm_up: dict[str, WarmUpOfProcess]
-    meetings: dict[str, DonePair]
+    pairs: dict[str, DonePair]
 
     @model_validator(mode="after")
-    def _meetings_are_of_their_arms(self) -> Self:
-        for name, pair in self.meetings.items():
+    def _pairs_are_of_their_arms(self) -> Self:
+        for name, pair in self.pairs.items():
             arms = arms_of(name)
             if sorted(run.arm for run in pair.runs) != arms or not pair.sketches.keys() <= set(arms):
                 raise ValueError(f"{name} has other runs")
@@ -77,10 +77,10 @@ def gather(store: Store) -> Summary:
     head, done = store.head(), store.done()
     functions = {name for name, arm in head.investigation.arms.items() if arm.subject is Kind.FUNCTION}
     sketches = {
-        meeting: {run.arm: sketch(store.folder / meeting / run.arm) for run in runs if run.arm not in functions}
-        for meeting, runs in done.items()
+        name: {run.arm: sketch(store.folder / name / run.arm) for run in runs if run.arm not in functions}
+        for name, runs in done.items()
     }
-    shown = {meeting: runs if pair_number(meeting) == 1 else without_lanes(runs) for meeting, runs in done.items()}
+    shown = {name: runs if pair_number(name) == 1 else without_lanes(runs) for name, runs in done.items()}
     return Summary(head.name, head.investigation, asdict(head.provenance), store.warm_up(), shown, sketches)
 
 
@@ -97,7 +97,7 @@ def write(summary: Summary, path: Path) -> None:
         "investigation": summary.investigation.model_dump(mode="json"),
         "provenance": summary.provenance,
         "warm_up": summary.warm_up,
-        "meetings": {
+        "pairs": {
             name: {
                 "runs": [_rounded(run.document()) for run in runs],
                 "sketches": {arm: asdict(of_arm) for arm, of_arm in summary.sketches[name].items()},
@@ -117,8 +117,8 @@ def read(path: Path) -> Summary:
         document.investigation,
         asdict(document.provenance),
         {name: process.model_dump() for name, process in document.warm_up.items()},
-        {name: _valid_runs(pair.runs, document.provenance) for name, pair in document.meetings.items()},
-        {name: pair.sketches for name, pair in document.meetings.items()},
+        {name: _valid_runs(pair.runs, document.provenance) for name, pair in document.pairs.items()},
+        {name: pair.sketches for name, pair in document.pairs.items()},
     )
 
 

@@ -55,8 +55,8 @@ def test_what_a_queue_has_shown_is_found_again(service: float, delay: float, wro
 def runs(late: tuple[str, ...] = ()) -> dict[str, list[Run]]:
     """Run each arm as its queue would have it, within a percent."""
     source, found = np.random.default_rng(1), {}
-    for meeting in schedule(WANTED, 6):
-        found[meeting.name] = [
+    for scheduled in schedule(WANTED, 6):
+        found[scheduled.name] = [
             Run(
                 arm,
                 start_ns=0,
@@ -69,7 +69,7 @@ def runs(late: tuple[str, ...] = ()) -> dict[str, list[Run]]:
                 cpu={"litellm": SERVER.service / 1000 * SERVER.throughput(users) * 10, "engine": 0.01},
                 limited=("sent late",) if arm in late else (),
             )
-            for arm in meeting.arms
+            for arm in scheduled.arms
             if (users := WANTED.load_of(arm).users)
         ]
     return found

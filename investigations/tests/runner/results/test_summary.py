@@ -66,17 +66,17 @@ def session(folder: Path) -> Store:
     store = Store(folder)
     wanted = investigation()
     folder.mkdir(parents=True)
-    told = {"schema": 3, "name": "x", "investigation": wanted.model_dump(mode="json"), "provenance": PROVENANCE}
+    told = {"schema": 4, "name": "x", "investigation": wanted.model_dump(mode="json"), "provenance": PROVENANCE}
     (folder / "session.json").write_text(json.dumps(told))
     source = np.random.default_rng(1)
-    for meeting in schedule(wanted, 6):
+    for scheduled in schedule(wanted, 6):
         runs = []
-        for arm in meeting.arms:
+        for arm in scheduled.arms:
             factor = 1.2 if arm == "on" else 1.0
             latencies = (source.lognormal(4.6, 0.3, 500) * factor).tolist()
-            record(store.folder_of(meeting, arm), latencies)
+            record(store.folder_of(scheduled, arm), latencies)
             runs.append(Run(arm, START, 5.0, 500, {"p50": float(np.median(latencies))}))
-        store.add(meeting, runs)
+        store.add(scheduled, runs)
     return store
 
 
@@ -143,7 +143,7 @@ def test_records_that_are_corrupt_are_told(tmp_path: Path) -> None:
         ("{", "cannot be read"),
         ("[]", "schema None"),
         ('{"schema": 0}', "schema 0"),
-        ('{"schema": 1}', "name: field required"),
+        ('{"schema": 2}', "name: field required"),
     ],
 )
 def test_another_summary_is_refused(tmp_path: Path, content: str, told: str) -> None:
@@ -158,17 +158,17 @@ def test_another_summary_is_refused(tmp_path: Path, content: str, told: str) -> 
 @pytest.mark.parametrize(
     ("where", "becomes"),
     [
-        (("meetings",), []),
+        (("pairs",), []),
         (("provenance",), None),
         (("provenance", "versions"), []),
         (("warm_up",), {"off": {}}),
-        (("meetings", 0, "runs"), []),
-        (("meetings", 0, "runs", 0, "figures", "p50"), None),
-        (("meetings", 0, "runs", 0, "figures", "p50"), "slow"),
-        (("meetings", 0, "runs", 0, "figures", "p50"), float("nan")),
-        (("meetings", 0, "runs", 0, "arm"), "other"),
-        (("meetings", 0, "runs", 0, "start_ns"), 1e30),
-        (("meetings", 0, "sketches", "other"), {"quantiles": {}, "over_time": []}),
+        (("pairs", 0, "runs"), []),
+        (("pairs", 0, "runs", 0, "figures", "p50"), None),
+        (("pairs", 0, "runs", 0, "figures", "p50"), "slow"),
+        (("pairs", 0, "runs", 0, "figures", "p50"), float("nan")),
+        (("pairs", 0, "runs", 0, "arm"), "other"),
+        (("pairs", 0, "runs", 0, "start_ns"), 1e30),
+        (("pairs", 0, "sketches", "other"), {"quantiles": {}, "over_time": []}),
         (("investigation", "figures"), {}),
     ],
 )
