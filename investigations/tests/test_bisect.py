@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from evenkeel_lab.cli import bisect as command
 from evenkeel_lab.errors import ProcessFailed, UnknownVersion, WrongUse
 from evenkeel_lab.runner.bisection.boots import BootEffects
-from evenkeel_lab.runner.bisection.comparison import CANDIDATE, GOOD, Plan
+from evenkeel_lab.runner.bisection.comparison import CANDIDATE, GOOD, Plan, random_arrivals
 from evenkeel_lab.stats import Scale
 
 if TYPE_CHECKING:
@@ -109,7 +109,9 @@ def test_a_mistake_is_a_sentence(run: Any, arguments: list[str], error: type[Wro
 
 
 def test_a_comparison_is_a_session_of_duets_with_new_boots(tmp_path: Path) -> None:
-    plan = Plan("1.106.2", "p95", {"users": 4, "duration": 20.0}, tmp_path, lambda release: {"litellm": release})
+    plan = Plan(
+        "1.106.2", "p95", random_arrivals(rate=20.0, seconds=20.0), tmp_path, lambda release: {"litellm": release}
+    )
     wanted = plan.investigation("1.108.7")
     assert {name: arm.litellm for name, arm in wanted.arms.items()} == {GOOD: "1.106.2", CANDIDATE: "1.108.7"}
     assert (wanted.primary, wanted.session.pairs_per_boot) == ("p95", 1)

@@ -19,7 +19,7 @@ from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec.arm import Patch
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.progress import Silent
-from evenkeel_lab.runner.bisection.comparison import PAIRS_PER_BOOT, Plan, compare_releases
+from evenkeel_lab.runner.bisection.comparison import PAIRS_PER_BOOT, Plan, compare_releases, random_arrivals
 from evenkeel_lab.runner.bisection.search import search
 from evenkeel_lab.runner.results.provenance import provenance
 from evenkeel_lab.runner.results.store import Store
@@ -39,9 +39,9 @@ RELEASES = tuple(f"release-{number}" for number in range(1, 6))
 REGRESSIONS = (0.05, 0.10) * 5
 WITHOUT_REGRESSION = 20
 METRIC, MARGIN = "cpu_ms", 0.03
-LOAD = {"users": 4, "duration": 45.0}
+LOAD = random_arrivals(rate=20.0, seconds=25.0)
 CERTAINTY, BUDGET_SECONDS = 0.97, 90 * 60.0
-FOLDER, LEDGER, SCHEMA = "bench-bisect", "bisect_searches.json", 4
+FOLDER, LEDGER, SCHEMA = "bench-bisect", "bisect_searches.json", 5
 SETTINGS = {
     "litellm": DEFAULT_VERSION,
     "metric": METRIC,

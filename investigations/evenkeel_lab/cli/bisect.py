@@ -20,7 +20,7 @@ from evenkeel_lab.compat.releases import between
 from evenkeel_lab.errors import RIG_INVALID, ProcessFailed, ScheduleMissed, UnknownVersion, WrongUse
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.progress import shown_on
-from evenkeel_lab.runner.bisection.comparison import Plan, compare_releases
+from evenkeel_lab.runner.bisection.comparison import Plan, compare_releases, random_arrivals
 from evenkeel_lab.runner.bisection.search import Result, search
 from evenkeel_lab.stack.folders import cache_in_use, log_folder
 from evenkeel_lab.stack.litellm.environment import require_allowed
@@ -49,8 +49,14 @@ DATA, FOLDER = "data", "bisect"
     help="The smallest change that counts, in per cent, or in points of shares.",
 )
 @click.option("--releases", metavar="VERSION,...", help="Search among these only; by default, all between both.")
-@click.option("--users", default=4, show_default=True, type=click.IntRange(1), help="Clients in a loop.")
-@click.option("--seconds", default=45.0, show_default=True, type=click.FloatRange(1), help="Duration of a run.")
+@click.option(
+    "--rate",
+    default=20.0,
+    show_default=True,
+    type=click.FloatRange(0.1),
+    help="Requests a second, at random moments.",
+)
+@click.option("--seconds", default=25.0, show_default=True, type=click.FloatRange(1), help="Duration of a run.")
 @click.option(
     "--certainty",
     default=97.0,
@@ -72,7 +78,7 @@ def bisect(  # noqa: PLR0913  # one for each option
     figure: str,
     margin: float,
     releases: str | None,
-    users: int,
+    rate: float,
     seconds: float,
     certainty: float,
     budget: float,
@@ -91,8 +97,7 @@ def bisect(  # noqa: PLR0913  # one for each option
     folder = home().parent / DATA / FOLDER / f"{good}-{bad}-{figure}"
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)
-    load = {"users": users, "duration": seconds}
-    plan = Plan(good, figure, load, folder, lambda release: {"litellm": release})
+    plan = Plan(good, figure, random_arrivals(rate, seconds), folder, lambda release: {"litellm": release})
     steps = shown_on(Console(stderr=True))
     with cache_in_use():
         searching = Searching(plan, steps, time.monotonic() + budget * MINUTE, is_silent=as_json)

@@ -23,13 +23,23 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.session import ProgressListener
 
 GOOD, CANDIDATE = "good", "candidate"
-# Most of a boot's time goes into booting, so its runs should be long. A single one spreads full garbage collections,
-# each of which takes as much CPU time as thirty requests, more evenly than several short ones.
+# Two boots differ by far more than two runs of one boot. Many boots, each with one short run, are the best use of time.
 PAIRS_PER_BOOT = 1
-MOST_BOOTS = 20
+MOST_BOOTS = 60
 """Boots of a release in one search."""
-# Seconds of each window of the warm-up, and of a boot of two proxies with its warm-up.
-WARM_UP, BOOT_SECONDS = 8.0, 100.0
+# Seconds of the warm-up, which is one window, and of a boot of two proxies with its warm-up.
+WARM_UP, BOOT_SECONDS = 20.0, 50.0
+# Any variation within the warm-up: it has only one window.
+SETTLED = 1.0
+
+
+def random_arrivals(rate: float, seconds: float) -> Mapping[str, Any]:
+    """Return a load of requests at random moments, which are the same for both proxies.
+
+    Clients that wait for answers would fall into step. A proxy serves requests that come together with less CPU time
+    for each, so two equal proxies would differ.
+    """
+    return {"arrivals": "poisson", "rate": rate, "duration": seconds}
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,7 @@ class Plan:
                     CANDIDATE: {"about": release, **self.arm_of(release)},
                 },
                 "load": dict(self.load),
+                "gates": {"settled": SETTLED},
                 "session": {
                     "looks": [MOST_BOOTS * PAIRS_PER_BOOT],
                     "pairs_per_boot": PAIRS_PER_BOOT,

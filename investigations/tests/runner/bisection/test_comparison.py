@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenkeel_lab.runner.bisection.comparison import CANDIDATE, GOOD, PAIRS_PER_BOOT, Plan, boot_effects
+from evenkeel_lab.runner.bisection.comparison import (
+    CANDIDATE,
+    GOOD,
+    PAIRS_PER_BOOT,
+    Plan,
+    boot_effects,
+    random_arrivals,
+)
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.schedule import schedule
 
@@ -20,8 +27,9 @@ def made_up(arm: str, value: float, limited: tuple[str, ...] = ()) -> Run:
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    load = {"users": 4, "duration": 15.0}
-    return Plan("1.106.2", "cpu_ms", load, tmp_path, lambda release: {"litellm": release})
+    return Plan(
+        "1.106.2", "cpu_ms", random_arrivals(rate=20.0, seconds=15.0), tmp_path, lambda release: {"litellm": release}
+    )
 
 
 def test_each_boot_has_an_effect(plan: Plan) -> None:
