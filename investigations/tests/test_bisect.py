@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from evenkeel_lab.cli import bisect as command
 from evenkeel_lab.errors import ProcessFailed, UnknownVersion, WrongUse
+from evenkeel_lab.runner.bisection import comparer
 from evenkeel_lab.runner.bisection.boots import BootEffects
 from evenkeel_lab.runner.bisection.comparison import CANDIDATE, GOOD, Plan, random_arrivals
 from evenkeel_lab.stats import Scale
@@ -44,7 +45,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     effects: dict[str, list[float]] = {}
 
     monkeypatch.setattr(command, "between", releases)
-    monkeypatch.setattr(command, "compare_releases", compared)
+    monkeypatch.setattr(comparer, "compare_releases", compared)
 
     def invoke(*arguments: str) -> Result:
         return CliRunner().invoke(command.bisect, ["--good", "1.106.2", *arguments])
@@ -56,7 +57,7 @@ def test_it_names_the_first_release_with_the_change_and_those_that_were_left_out
     result = run("--bad", "1.108.7")
     assert result.exit_code == 0
     assert "1.108.0 is the first release with the change, with a probability of 9" in result.output
-    assert re.search(r"p50 \+1[\d.]+ % \(boots: \+10.0, \+11.0.*\) from 1.106.2 to 1.108.7.", result.output)
+    assert re.search(r"p50 \+1[\d.]+ % \(boots: \+10.0, \+11.0.*\) against 1.106.2.", result.output)
     assert "These could not be measured, and may already have the change: 1.107.0." in result.output
     assert "1.107.0 could not be compared: LiteLLM 1.107.0 ended." in result.output
 
@@ -71,9 +72,9 @@ def test_the_result_can_be_a_json_document(run: Any) -> None:
     result = run("--bad", "1.108.7", "--json")
     document = json.loads(result.stdout)
     assert (document["first_bad"], document["last_good"]) == ("1.108.0", "1.106.3")
-    bad, *_ = document["comparisons"]
-    assert (bad["release"], bad["boots"][:2]) == ("1.108.7", [0.1, pytest.approx(0.11)])
-    assert bad["probability_of_change"] > 0.97
+    boots = {each["release"]: each["boots"] for each in document["comparisons"]}
+    assert boots["1.108.0"][:2] == [0.1, pytest.approx(0.11)]
+    assert all(each["probability_of_change"] > 0.97 for each in document["comparisons"] if each["release"] in SLOW)
     assert document["probability"] > 0.97
     assert document["is_certain"]
     assert document["skipped"] == ["1.107.0"]
@@ -126,5 +127,4 @@ def test_a_search_without_a_comparison_of_both_ends_has_no_result(run: Any) -> N
 def test_a_comparison_does_not_begin_without_the_time_for_one(run: Any) -> None:
     result = run("--bad", "1.108.7", "--budget", "1")
     assert result.exit_code == 3
-    assert "There is no time left for another boot." in result.output
     assert "1.108.7 could not be compared with 1.106.2." in result.output

@@ -19,35 +19,33 @@ from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec.arm import Patch
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.progress import Silent
-from evenkeel_lab.runner.bisection.comparison import PAIRS_PER_BOOT, Plan, compare_releases, random_arrivals
-from evenkeel_lab.runner.bisection.search import search
+from evenkeel_lab.runner.bisection.comparer import Comparer
+from evenkeel_lab.runner.bisection.comparison import PAIRS_PER_BOOT, WARM_UP, Plan, known_effects, random_arrivals
+from evenkeel_lab.runner.bisection.search import CERTAINTY, LEAST_BOOTS, search
 from evenkeel_lab.runner.results.provenance import provenance
-from evenkeel_lab.runner.results.store import Store
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from evenkeel_lab.progress import Steps
-    from evenkeel_lab.runner.bisection.boots import BootEffects
-    from evenkeel_lab.runner.measurement.run import Run
-    from evenkeel_lab.runner.results.analysis import Judgement
-    from evenkeel_lab.runner.schedule import ScheduledPair
 
 RELEASES = tuple(f"release-{number}" for number in range(1, 6))
 REGRESSIONS = (0.05, 0.10) * 5
 WITHOUT_REGRESSION = 20
 METRIC, MARGIN = "cpu_ms", 0.03
-LOAD = random_arrivals(rate=20.0, seconds=25.0)
-CERTAINTY, BUDGET_SECONDS = 0.97, 90 * 60.0
-FOLDER, LEDGER, SCHEMA = "bench-bisect", "bisect_searches.json", 5
+LOAD, BUDGET_SECONDS = random_arrivals(), 90 * 60.0
+FOLDER, LEDGER, SCHEMA = "bench-bisect", "bisect_searches.json", 6
 SETTINGS = {
     "litellm": DEFAULT_VERSION,
+    "releases": len(RELEASES),
     "metric": METRIC,
     "margin": MARGIN,
     "load": LOAD,
+    "warm_up": WARM_UP,
     "pairs_per_boot": PAIRS_PER_BOOT,
+    "least_boots": LEAST_BOOTS,
     "certainty": CERTAINTY,
     "budget": BUDGET_SECONDS,
 }
@@ -64,22 +62,22 @@ async def bench_bisect(
         *((f"planted-{number}", share, planted_in(number)) for number, share in enumerate(regressions)),
         *((f"none-{number}", 0.0, 0) for number in range(without)),
     ]
+    ledger = _read_ledger(home() / LEDGER)
     if not (home() / LEDGER).is_file():
         shutil.rmtree(_boots_folder(), ignore_errors=True)
-    ledger = _read_ledger(home() / LEDGER)
+        _write_ledger(ledger)
     for number, (name, share, planted) in enumerate(planned, 1):
         if name not in ledger.searches:
             what = f"{share:.0%} in {RELEASES[planted]}" if share else "no regression"
             with steps.step(f"search {number} of {len(planned)}: {what}"):
                 ledger.searches[name] = await _search(name, share, planted)
-            document = {"schema": SCHEMA, **ledger.model_dump()}
-            replace_text(home() / LEDGER, json.dumps(document, indent=1) + "\n")
+            _write_ledger(ledger)
     return _metrics([ledger.searches[name] for name, _, _ in planned])
 
 
 def planted_in(number: int) -> int:
-    """Return the position of the release with the regression of a search: each of them in turn, but for the first."""
-    return 1 + number % (len(RELEASES) - 1)
+    """Return the position of the release with the regression of a search: two searches each, but for the first."""
+    return 1 + number // len(set(REGRESSIONS)) % (len(RELEASES) - 1)
 
 
 class Search(BaseModel):
@@ -123,6 +121,10 @@ def _read_ledger(path: Path) -> Ledger:
     return ledger
 
 
+def _write_ledger(ledger: Ledger) -> None:
+    replace_text(home() / LEDGER, json.dumps({"schema": SCHEMA, **ledger.model_dump()}, indent=1) + "\n")
+
+
 def _wrong(what: str) -> WrongUse:
     return WrongUse(what, hint="Delete it to run all searches again.")
 
@@ -131,7 +133,7 @@ def _metrics(searches: Sequence[Search]) -> list[Metric]:
     with_regression = [each for each in searches if each.share]
     without = [each for each in searches if not each.share]
     correct = sum(each.is_correct for each in with_regression)
-    alarms = sum(bool(each.first_bad) for each in without)
+    alarms = sum(each.is_certain and bool(each.first_bad) for each in without)
     unmeasured = sum(not each.is_certain for each in searches)
     late = sum(each.seconds > BUDGET_SECONDS for each in searches)
     results = "; ".join(
@@ -156,19 +158,13 @@ async def _search(name: str, share: float, planted: int) -> Search:
         own = share if RELEASES.index(release) >= planted else 0.0
         return {"litellm": DEFAULT_VERSION, "patch": Patch.SLOWER, "env": {"SLOWER_SHARE": f"{own:g}"}}
 
-    folder = _boots_folder() / name
-    plan = Plan(RELEASES[0], METRIC, LOAD, folder, arm_of)
+    plan = Plan(RELEASES[0], METRIC, LOAD, _boots_folder() / name, arm_of)
+    known = known_effects(plan, RELEASES[1:])
     # A search that was stopped has used the time of its boots.
-    boots = sum(len(Store(session).done()) for session in folder.glob("*"))
-    began = time.monotonic() - boots * plan.boot_seconds
-
-    def is_late() -> bool:
-        return time.monotonic() - began + plan.boot_seconds > BUDGET_SECONDS
-
-    async def measure(release: str, is_enough: Callable[[BootEffects], bool]) -> BootEffects:
-        return await compare_releases(plan, release, is_enough, is_late=is_late, steps=Silent(), listener=_Unheard())
-
-    result = await search(RELEASES, measure, MARGIN, CERTAINTY)
+    used = sum(len(plan.store_of(release).done()) for release in known) * plan.boot_seconds
+    began = time.monotonic() - used
+    comparer = Comparer(plan, Silent(), began + BUDGET_SECONDS, report=lambda _: None)
+    result = await search(RELEASES, comparer.measure, MARGIN, CERTAINTY, known)
     origin = provenance(engine="")
     return Search(
         share=share,
@@ -181,10 +177,3 @@ async def _search(name: str, share: float, planted: int) -> Search:
         day=datetime.now(tz=UTC).date().isoformat(),
         commit=origin.commit + (", and changes beside it" if origin.dirty else ""),
     )
-
-
-class _Unheard:
-    """A listener to the progress of a session that does nothing."""
-
-    def pair_done(self, scheduled: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
-        pass

@@ -4,36 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
+import re
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from rich.console import Console
 from rich.text import Text
 
-from evenkeel_lab.cli.investigate.progress_view import View
+from evenkeel_lab.cli.number_range import NumberRange
 from evenkeel_lab.cli.output import show
 from evenkeel_lab.compat.releases import between
-from evenkeel_lab.errors import RIG_INVALID, ProcessFailed, ScheduleMissed, UnknownVersion, WrongUse
+from evenkeel_lab.errors import RIG_INVALID, WrongUse
 from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.progress import shown_on
-from evenkeel_lab.runner.bisection.comparison import Plan, compare_releases, random_arrivals
-from evenkeel_lab.runner.bisection.search import Result, search
+from evenkeel_lab.runner.bisection.comparer import Comparer
+from evenkeel_lab.runner.bisection.comparison import RATE, SECONDS, Plan, known_effects, random_arrivals
+from evenkeel_lab.runner.bisection.search import CERTAINTY, Result, search
+from evenkeel_lab.runner.measurement.latency_summary import LEAST_BEYOND
+from evenkeel_lab.runner.results.store import Store
 from evenkeel_lab.stack.folders import cache_in_use, log_folder
 from evenkeel_lab.stack.litellm.environment import require_allowed
 from evenkeel_lab.stats.metrics import metric_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from evenkeel_lab.progress import Steps
-    from evenkeel_lab.runner.bisection.boots import BootEffects
 
 MINUTE = 60.0
 NO_CHANGE = 1
+# A quantile is known if so many requests are beyond it. The number of requests in a run varies.
+QUANTILE, ROOM = re.compile(r"p([0-9.]+)"), 1.2
 DATA, FOLDER = "data", "bisect"
 
 
@@ -45,28 +48,26 @@ DATA, FOLDER = "data", "bisect"
     "--margin",
     default=3.0,
     show_default=True,
-    type=click.FloatRange(0.1, 100),
-    help="The smallest change that counts, in per cent, or in points of shares.",
+    type=NumberRange(0.1, 100),
+    help="The smallest change to look for, in per cent, or in points of shares.",
 )
 @click.option("--releases", metavar="VERSION,...", help="Search among these only; by default, all between both.")
 @click.option(
     "--rate",
-    default=20.0,
+    default=RATE,
     show_default=True,
-    type=click.FloatRange(0.1),
+    type=NumberRange(1, 1000),
     help="Requests a second, at random moments.",
 )
-@click.option("--seconds", default=25.0, show_default=True, type=click.FloatRange(1), help="Duration of a run.")
+@click.option("--seconds", default=SECONDS, show_default=True, type=NumberRange(1, 3600), help="Duration of a run.")
 @click.option(
     "--certainty",
-    default=97.0,
+    default=100 * CERTAINTY,
     show_default=True,
-    type=click.FloatRange(50, 99.99),
+    type=NumberRange(50, 99.99),
     help="The probability in per cent at which the search ends.",
 )
-@click.option(
-    "--budget", default=90.0, show_default=True, type=click.FloatRange(1), help="Minutes of the whole search."
-)
+@click.option("--budget", default=90.0, show_default=True, type=NumberRange(1), help="Minutes until the command ends.")
 @click.option("--fresh", is_flag=True, help="Begin again instead of resuming a stopped search.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of sentences.")
 @click.pass_context
@@ -91,18 +92,20 @@ def bisect(  # noqa: PLR0913  # one for each option
     exit code is 1 if no change was found, and 3 if the search has no answer. The same command resumes a search that was
     stopped.
     """
-    if metric_named(figure).is_of_functions:
-        raise WrongUse(f"{figure} is a metric of functions, and proxies have none.", hint="Name one such as cpu_ms.")
+    _require_measurable(figure, rate * seconds)
     chosen = ordered(good, bad, releases)
     folder = home().parent / DATA / FOLDER / f"{good}-{bad}-{figure}"
-    if fresh:
-        shutil.rmtree(folder, ignore_errors=True)
     plan = Plan(good, figure, random_arrivals(rate, seconds), folder, lambda release: {"litellm": release})
-    steps = shown_on(Console(stderr=True))
-    with cache_in_use():
-        searching = Searching(plan, steps, time.monotonic() + budget * MINUTE, is_silent=as_json)
+    console = Console(stderr=True)
+    steps = shown_on(console)
+    store = Store(folder)
+    with cache_in_use(), store.claimed():
+        if fresh:
+            store.clear()
         names = asyncio.run(_releases(steps, chosen, is_complete=releases is not None))
-        result = asyncio.run(search(names, searching.measure, margin / 100, certainty / 100))
+        comparer = Comparer(plan, steps, time.monotonic() + budget * MINUTE, lambda line: _say(console, line))
+        known = known_effects(plan, names[1:])
+        result = asyncio.run(search(names, comparer.measure, margin / 100, certainty / 100, known))
     if as_json:
         click.echo(json.dumps(document(result, names)))
     else:
@@ -110,19 +113,35 @@ def bisect(  # noqa: PLR0913  # one for each option
     context.exit(RIG_INVALID if not result.is_certain else 0 if result.first_bad else NO_CHANGE)
 
 
+def _require_measurable(figure: str, requests: float) -> None:
+    """Raise if runs of so few requests never have the metric."""
+    if metric_named(figure).is_of_functions:
+        raise WrongUse(f"{figure} is a metric of functions, and proxies have none.", hint="Name one such as cpu_ms.")
+    if quantile := QUANTILE.fullmatch(figure):
+        needed = ROOM * LEAST_BEYOND / (1 - float(quantile[1]) / 100)
+        if requests < needed:
+            raise WrongUse(
+                f"{figure} needs {needed:,.0f} requests in a run, and there are about {requests:,.0f}.",
+                hint="Give the search more --seconds, or a higher --rate.",
+            )
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(Text(line), soft_wrap=True)
+
+
 def ordered(good: str, bad: str, releases: str | None) -> list[str]:
     """Return the given releases in their order, or both ends if none are given."""
     names = [good, *(filter(None, (releases or "").replace(",", " ").split())), bad]
     for name in names:
         require_allowed(name)
-    try:
-        by_version = {Version(name): name for name in names}
-    except InvalidVersion as error:
-        raise WrongUse(f"{error}.", hint="A version is such as 1.108.7.") from error
-    within = [by_version[version] for version in sorted(by_version) if Version(good) <= version <= Version(bad)]
     if Version(good) >= Version(bad):
         raise WrongUse(f"{good} is not older than {bad}.", hint="--good names the older release.")
-    return within
+    by_version = {Version(name): name for name in names}
+    for version, name in by_version.items():
+        if not Version(good) <= version <= Version(bad):
+            raise WrongUse(f"{name} is not between {good} and {bad}.", hint="Leave it out of --releases.")
+    return [by_version[version] for version in sorted(by_version)]
 
 
 async def _releases(steps: Steps, chosen: Sequence[str], *, is_complete: bool) -> list[str]:
@@ -134,54 +153,34 @@ async def _releases(steps: Steps, chosen: Sequence[str], *, is_complete: bool) -
     return names
 
 
-@dataclass
-class Searching:
-    """A search, which has to end within a time."""
-
-    plan: Plan
-    steps: Steps
-    until: float
-    """The end of its time, by the monotonic clock."""
-    is_silent: bool = False
-
-    def is_late(self) -> bool:
-        """Return whether there is no time for another boot."""
-        return time.monotonic() + self.plan.boot_seconds > self.until
-
-    async def measure(self, release: str, is_enough: Callable[[BootEffects], bool]) -> BootEffects | None:
-        """Compare a release with the good one, until `is_enough` or until the time is over."""
-        console = Console(stderr=True)
-        try:
-            with View(console, self.plan.investigation(release)) as view:
-                effects = await compare_releases(
-                    self.plan, release, is_enough, is_late=self.is_late, steps=self.steps, listener=view
-                )
-        except (ProcessFailed, UnknownVersion, ScheduleMissed) as error:
-            console.print(Text(f"{release} could not be compared: {error}"), soft_wrap=True)
-            return None
-        if self.is_late():
-            console.print("There is no time left for another boot.")
-        if not self.is_silent:
-            show(f"{release}: {self.plan.figure} {effects.text} against {self.plan.good}")
-        return effects
-
-
 def sentences(result: Result, good: str, bad: str, figure: str) -> Text:
     """Return the result as text."""
-    if result.belief is None or not result.effects[bad].effects:
+    belief = result.belief
+    if belief is None or bad not in result.effects:
         return Text(f"{bad} could not be compared with {good}.")
-    effect = result.effects[bad].text
-    probability = f"with a probability of {result.belief.probability:.0%}"
-    if result.first_bad:
-        lines = [f"{result.first_bad} is the first release with the change, {probability}."]
-        lines.append(f"{figure} {effect} from {good} to {bad}.")
+    if not result.first_bad:
+        effect = result.effects[bad].text
+        lines = [f"No change of {figure} from {good} to {bad}, {_probably(belief.no_change)}: {effect}."]
     else:
-        lines = [f"No change of {figure} from {good} to {bad}, {probability}: {effect}."]
+        lines = [f"{result.first_bad} is the first release with the change, {_probably(belief.probability)}."]
+        if not result.is_certain:
+            lines.append(f"That there is a change at all has a probability of {_percent(belief.change)}.")
+        booted = result.effects.get(result.first_bad, result.effects[bad])
+        lines.append(f"{figure} {booted.text} against {good}.")
     if result.skipped:
         lines.append(f"These could not be measured, and may already have the change: {', '.join(result.skipped)}.")
     if not result.is_certain:
-        lines.append("That is less certain than --certainty. The same command with more --budget continues.")
+        lines.append("That is less certain than --certainty, or depends on too few boots. The same command continues.")
     return Text("\n".join(lines))
+
+
+def _probably(probability: float) -> str:
+    return f"with a probability of {_percent(probability)}"
+
+
+def _percent(probability: float) -> str:
+    """Return a probability as text. It is never certain."""
+    return f"{min(100 * probability, 99.9):.3g} %"
 
 
 def document(result: Result, names: Sequence[str]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from rich.table import Table
 from evenkeel_lab.chaos.faults import FAULTS
 from evenkeel_lab.chaos.matrix import Results, run_matrix, summary
 from evenkeel_lab.chaos.soak import run_soak
+from evenkeel_lab.cli.number_range import NumberRange
 from evenkeel_lab.cli.output import show
 from evenkeel_lab.errors import RIG_INVALID, nearest
 from evenkeel_lab.investigation_spec.read import home
@@ -38,7 +39,7 @@ DATA, SOAK = "data", "soak"
 @click.argument("names", metavar="[FAULT]...", nargs=-1)
 @click.option("--list", "list_only", is_flag=True, help="List the faults.")
 @click.option("--quick", is_flag=True, help="Only a few faults, each once, whose times do not count.")
-@click.option("--soak", "minutes", type=click.FloatRange(min=1), help="Minutes of a soak, instead of the matrix.")
+@click.option("--soak", "minutes", type=NumberRange(min=1), help="Minutes of a soak, instead of the matrix.")
 @click.option("--litellm", "version", default=DEFAULT_VERSION, show_default=True, help="The LiteLLM version.")
 @click.option("--fresh", is_flag=True, help="Measure the chosen faults again, also those that are done.")
 @click.option("--write", is_flag=True, help="Replace the committed results, of which reports/reliability.md is made.")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 WIDTH, MARGIN, ROW = 1200, 10, 17
 TITLE, LEGEND = 26, 24
 FONT, LETTER = 11, 6.7
+NOTE = ". Per cent: CPU time of the code itself, without what it calls"
 LEAST_WIDTH, LEAST_LETTERS = 6.0, 3
 # Okabe and Ito's, which the colour-blind can tell apart, and two greys.
 COLOURS = dict(
@@ -31,6 +32,8 @@ COLOURS = dict(
         strict=True,
     )
 )
+# The greys would be slabs of white on a dark page.
+ON_DARK = dict(zip(list(GROUPS)[-2:], ("#98a2ac", "#7d8790"), strict=True))
 CLASSES = {name: f"c{number}" for number, name in enumerate(COLOURS)}
 # Groups whose labels are white.
 DARK = {name for name, colour in COLOURS.items() if colour == "#0072b2"}
@@ -41,7 +44,9 @@ STYLE = " ".join(
         ".boxes .light { fill: #ffffff } .boxes .whole { fill: none } .boxes .ink { fill: #1a1a1a }",
         *(f".{CLASSES[name]} {{ fill: {colour} }}" for name, colour in COLOURS.items()),
         "@media (prefers-color-scheme: dark) { text, .boxes .ink { fill: #e3e8ed } .page { fill: #12171c }",
-        ".boxes rect { stroke: #12171c } }",
+        ".boxes rect { stroke: #12171c }",
+        *(f".{CLASSES[name]} {{ fill: {colour} }}" for name, colour in ON_DARK.items()),
+        "}",
     ]
 )
 
@@ -62,12 +67,12 @@ def flame(profile: ArmProfile, title: str) -> str:
     depth = max((len(box.stack) for box in visible), default=0)
     floor = TITLE + LEGEND + depth * ROW
     height = floor + ROW + MARGIN
-    whole = f"{profile.cpu_ms:.1f} ms of CPU per {profile.unit}"
+    whole = f"{profile.cpu_ms:.1f} ms of CPU time per {profile.unit}, by function: each stands on its caller"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}">',
         f"<style>{STYLE}</style>",
         f'<rect class="page" width="{WIDTH}" height="{height}"/>',
-        f'<text x="{MARGIN}" y="{TITLE - 8}">{escape(title)}</text>',
+        f'<text x="{MARGIN}" y="{TITLE - 8}">{escape(title)}{NOTE}</text>',
         *_legend(profile),
         '<g class="boxes">',
         *_box(MARGIN, floor, WIDTH - 2 * MARGIN, ("whole", "ink"), whole, whole),
@@ -135,7 +140,7 @@ def _legend(profile: ArmProfile) -> Iterator[str]:
     for name, of_group in CLASSES.items():
         if not own[name] and name != OTHER:
             continue
-        text = f"{name} {own[name] / max(own.total(), 1):.0%}"
+        text = f"{name} {100 * own[name] / max(own.total(), 1):.0f} %"
         yield f'<rect class="{of_group}" x="{_number(left)}" y="{TITLE}" width="12" height="12" stroke="#666666"/>'
         yield f'<text x="{_number(left + 16)}" y="{TITLE + 10}">{escape(text)}</text>'
         left += 16 + (len(text) + 2) * LETTER

@@ -11,7 +11,9 @@ import pytest
 from evenkeel_lab.bench import bisection
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.progress import Silent
+from evenkeel_lab.runner.bisection import comparer
 from evenkeel_lab.runner.bisection.boots import BootEffects
+from evenkeel_lab.runner.bisection.search import CERTAINTY
 from evenkeel_lab.stats import Scale
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             boots += 1
         return effects
 
-    monkeypatch.setattr(bisection, "compare_releases", made_up)
+    monkeypatch.setattr(comparer, "compare_releases", made_up)
     return names
 
 
@@ -55,8 +57,9 @@ def test_all_planted_regressions_are_found_and_none_where_there_is_none(measured
     }
 
 
-def test_each_release_but_the_first_has_a_regression_in_turn() -> None:
-    assert {bisection.planted_in(number) for number in range(len(bisection.REGRESSIONS))} == set(range(1, 5))
+def test_each_release_but_the_first_has_a_regression_of_each_size() -> None:
+    planted = {(bisection.planted_in(number), size) for number, size in enumerate(bisection.REGRESSIONS)}
+    assert planted == {(release, size) for release in range(1, 5) for size in bisection.REGRESSIONS}
 
 
 def test_a_search_in_the_ledger_is_not_run_again(measured: list[str], tmp_path: Path) -> None:
@@ -68,7 +71,7 @@ def test_a_search_in_the_ledger_is_not_run_again(measured: list[str], tmp_path: 
     planted = ledger["searches"]["planted-0"]
     assert (planted["planted_in"], planted["first_bad"]) == ("release-2", "release-2")
     assert planted["comparisons"][0].startswith("release-5: +5.0 % (boots: +4.5, +5.5")
-    assert planted["probability"] >= bisection.CERTAINTY
+    assert planted["probability"] >= CERTAINTY
 
 
 def test_boots_of_a_ledger_that_was_deleted_do_not_count(measured: list[str], tmp_path: Path) -> None:
@@ -82,7 +85,7 @@ def test_a_search_that_was_not_measured_is_no_silence(monkeypatch: pytest.Monkey
     async def late(*_: Any, **__: Any) -> BootEffects:
         return BootEffects([0.05], Scale.FACTOR)
 
-    monkeypatch.setattr(bisection, "compare_releases", late)
+    monkeypatch.setattr(comparer, "compare_releases", late)
     found = run(1, 1)
     assert (found["planted_found_share"], found["false_alarm_share"], found["searches_without_result"]) == (0, 0, 2)
 

@@ -267,7 +267,7 @@ def test_reports_are_identical_in_another_process_with_another_configuration(pro
 
 
 # Plots of an ablation, of a queue and of drills.
-NOT_OF_EVERY_SESSION = ("waterfall", "queue", "lanes")
+NOT_OF_EVERY_SESSION = ("parts", "queue", "lanes")
 
 
 class Tags(HTMLParser):

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from evenkeel_lab.cli.accounts.table import STATES, page
 from evenkeel_lab.cli.accounts.watch import watch as watch_accounts
+from evenkeel_lab.cli.number_range import NumberRange
 from evenkeel_lab.cli.output import results, show
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.proxy_admin_client import ProxyAdminClient, proxy_options
@@ -27,7 +28,7 @@ ALONE = (
 @click.option(
     "--every",
     metavar="SECONDS",
-    type=click.FloatRange(min=0.2),
+    type=NumberRange(min=0.2),
     default=2.0,
     show_default=True,
     help="Interval of --watch.",

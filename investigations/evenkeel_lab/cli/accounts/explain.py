@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenkeel_lab.cli.accounts.table import STYLES, span
+from evenkeel_lab.cli.number_range import NumberRange
 from evenkeel_lab.cli.output import show
 from evenkeel_lab.proxy_admin_client import ProxyAdminClient, proxy_options
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", metavar="MODEL")
 @click.option(
-    "--tokens", metavar="N", type=click.FloatRange(min=0), help="The tokens of the request; by default an estimate."
+    "--tokens", metavar="N", type=NumberRange(min=0), help="The tokens of the request; by default an estimate."
 )
 @click.option("--session", metavar="ID", help="The id of the request's session.")
 @click.option("--client", metavar="HASH", help="The hash of the session's key; by default the admin's.")

@@ -12,11 +12,11 @@ from evenkeel_lab.report.plots.forest import alt as forest_alt, forest
 from evenkeel_lab.report.plots.lanes import alt as lanes_alt, lanes
 from evenkeel_lab.report.plots.order import alt as order_alt, order
 from evenkeel_lab.report.plots.over_time import alt as over_time_alt, over_time
+from evenkeel_lab.report.plots.parts import alt as parts_alt, parts
 from evenkeel_lab.report.plots.queue import alt as queue_alt, queue
 from evenkeel_lab.report.plots.shift import alt as shift_alt, shift
 from evenkeel_lab.report.plots.style import INVALID, svg
 from evenkeel_lab.report.plots.tail import alt as tail_alt, tail
-from evenkeel_lab.report.plots.waterfall import alt as waterfall_alt, waterfall
 from evenkeel_lab.runner.results.ablation import attribute
 from evenkeel_lab.runner.results.queue_model import queueing
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.results.analysis import Judgement
     from evenkeel_lab.runner.results.summary import Summary
 
-__all__ = ["FIGURES", "Drawing", "forest", "lanes", "order", "over_time", "queue", "shift", "svg", "tail", "waterfall"]
+__all__ = ["FIGURES", "Drawing", "forest", "lanes", "order", "over_time", "parts", "queue", "shift", "svg", "tail"]
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ def _attribution(summary: Summary) -> Attribution | None:
 
 FIGURES = {
     "forest": Drawing(forest, forest_alt),
-    "waterfall": Drawing(
-        lambda summary, judgement: waterfall(_attribution(summary), judgement),
-        lambda summary, _: waterfall_alt(_attribution(summary)),
+    "parts": Drawing(
+        lambda summary, judgement: parts(_attribution(summary), judgement),
+        lambda summary, _: parts_alt(_attribution(summary)),
     ),
     "queue": Drawing(
         lambda summary, judgement: queue(queueing(summary.investigation, summary.done), judgement),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.report.plots.effects import Row, draw_effects, panels
+from evenkeel_lab.report.plots.effects import Row, draw_effects, key, panels
 from evenkeel_lab.report.plots.style import Look, headline, looks, named, styled
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def answers(by_chapter: Mapping[str, ReportData]) -> Figure | None:
             arm_looks |= {f"{chapter} {arm}": look for arm, look in looks(data.investigation).items()}
     if not groups:
         return None
-    drawn = draw_effects(panels(groups), arm_looks)
-    headline(drawn, "What decides in each chapter, with its interval. Grey: too small to matter. Hollow: not settled")
+    in_panels = panels(groups)
+    drawn = draw_effects(in_panels, arm_looks)
+    headline(drawn, f"What decides in each chapter, with its interval\n{key(in_panels)}")
     return drawn

@@ -14,12 +14,13 @@ DARK = {
     "#cc79a7": "#e39cc4",
     "#e69f00": "#f0b429",
     "#56b4e9": "#8fd0ff",
-    "#a6cbe3": "#27506b",
-    "#4a98c9": "#4a98c9",
-    "#0f4c81": "#a6d8f5",
+    "#a6cbe3": "#2f78a8",
+    "#4a98c9": "#6fbce6",
+    "#0f4c81": "#d5effc",
 }
-# From few to many. On a dark page, the light end means many.
-SEQUENCE = ("#fde725", "#aadc32", "#5cc863", "#27ad81", "#21908d", "#2c718e", "#3b518b", "#472c7a", "#440154")
+# Viridis, from few to many. The ends that a page would swallow are left out: yellow on white, and violet on black.
+SEQUENCE = ("#bddf26", "#7ad151", "#44bf70", "#22a884", "#21918c", "#2a788e", "#355f8d", "#414487", "#440154")
+DARK_SEQUENCE = ("#4d51a8", "#35608d", "#2b798e", "#20908c", "#23a884", "#45bf70", "#7bd151", "#bcdf26", "#fde725")
 FONTS = "'DejaVu Sans', Verdana, sans-serif"
 
 
@@ -27,7 +28,7 @@ def adaptive(svg: str) -> str:
     """Return an SVG that follows the reader's colour scheme. A program without media queries shows the light one."""
     rules = [
         f'[style*="{attribute}: {light}"] {{{attribute}: {dark} !important}}'
-        for light, dark in (*DARK.items(), *zip(SEQUENCE, reversed(SEQUENCE), strict=True))
+        for light, dark in (*DARK.items(), *zip(SEQUENCE, DARK_SEQUENCE, strict=True))
         for attribute in ("fill", "stroke")
         if f"{attribute}: {light}" in svg
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.investigation_spec.investigation import AGAIN
-from evenkeel_lab.report.plots.effects import Row, alt_text, draw_effects, panels
+from evenkeel_lab.report.plots.effects import Row, alt_text, draw_effects, key, panels
 from evenkeel_lab.report.plots.style import headline, looks, named, short, styled
 from evenkeel_lab.stats import alpha_per_look, wording
 from evenkeel_lab.stats.metrics import ordered
@@ -36,14 +36,17 @@ def forest(summary: Summary, judgement: Judgement) -> Figure | None:
         if shown and rows > MOST_ROWS:
             break
         shown.append(group)
-    drawn = draw_effects(panels(shown), looks(summary.investigation))
+    in_panels = panels(shown)
+    drawn = draw_effects(in_panels, looks(summary.investigation))
     sure = (1 - alpha_per_look(summary.investigation.session.looks)) * 100
+    baseline = summary.investigation.baseline
+    has_others = any(comparison.baseline != baseline for comparison in judgement.comparisons)
+    others = ", or from the arm after \u201cvs\u201d" if has_others else ""
     rest = len(groups) - len(shown)
-    more = f"\nThe tables have {rest} more metrics." if rest else ""
-    baseline = short(summary.investigation.baseline, 16)
+    more = f" The tables have {rest} more metric{'' if rest == 1 else 's'}." if rest else ""
     headline(
         drawn,
-        f"Difference from {baseline}, {sure:.3g} % intervals. Grey: too small to matter. Hollow: not settled.{more}",
+        f"Difference from {short(baseline)}{others}, with {sure:.3g} % intervals\n{key(in_panels)}{more}",
         judgement,
     )
     return drawn
@@ -90,4 +93,4 @@ def _groups(summary: Summary, judgement: Judgement) -> list[list[Row]]:
 def _label(baseline: str, comparison: Comparison) -> str:
     if comparison.baseline == baseline:
         return named(comparison.candidate, baseline)
-    return f"{short(comparison.candidate, 18)} vs {short(comparison.baseline, 14)}"
+    return f"{short(comparison.candidate)} vs {short(comparison.baseline)}"

@@ -27,6 +27,8 @@ FEW, MANY = 2, 4
 BLUES = ("#a6cbe3", "#4a98c9", "#0f4c81")
 KINDS = {"failed": COLOURS[1], "over_limit": COLOURS[4]}
 LABELS = {"failed": "attempts that failed", "over_limit": "attempts beyond the limit"}
+FAULTY = "the account has a fault"
+SERVED_LABELS = ("1 request served in a second", f"{FEW} to {MANY - 1}", f"{MANY} or more")
 
 
 @styled
@@ -42,8 +44,13 @@ def lanes(summary: Summary, judgement: Judgement) -> Figure | None:
         _panel(axes, of_arm)
         axes.set_title(named(arm, summary.investigation.baseline))
     panels[-1].set_xlabel("second")
-    drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    headline(drawn, "Attempts at each account, in the first pair", judgement)
+    # Panels have the same marks, but none for what did not happen.
+    handles = {
+        label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    known = [label for label in (FAULTY, *SERVED_LABELS, *LABELS.values()) if label in handles]
+    drawn.legend([handles[label] for label in known], known, loc="outside lower center", ncols=3)
+    headline(drawn, "Requests at each account, second by second. Empty: none. One pair of the session", judgement)
     return drawn
 
 
@@ -69,10 +76,9 @@ def _total(of_arm: Lanes, kind: str) -> int:
 def _panel(axes: Axes, of_arm: Lanes) -> None:
     names = list(of_arm)
     served = _grid(of_arm, "served")
-    _fill(axes, _grid(of_arm, "faulty") > 0, (0.0, 1.0), FAINT, "the account has a fault")
+    _fill(axes, _grid(of_arm, "faulty") > 0, (0.0, 1.0), FAINT, FAULTY)
     bounds = ((1, FEW), (FEW, MANY), (MANY, np.inf))
-    labels = ("1 request served", f"{FEW} to {MANY - 1}", f"{MANY} or more")
-    for (least, below), colour, label in zip(bounds, BLUES, labels, strict=True):
+    for (least, below), colour, label in zip(bounds, BLUES, SERVED_LABELS, strict=True):
         _fill(axes, (served >= least) & (served < below), SERVED, colour, label)
     for kind, colour in KINDS.items():
         _fill(axes, _grid(of_arm, kind) > 0, REFUSED, colour, LABELS[kind])
@@ -96,6 +102,6 @@ def _fill(axes: Axes, selected: npt.NDArray[np.bool_], within: tuple[float, floa
         edges = np.flatnonzero(np.diff(np.concatenate(([0], row.astype(int), [0]))))
         for first, end in edges.reshape(-1, 2):
             corners += [(first, low), (end, low), (end, high), (first, high), (first, low)]
-    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * (len(corners) // 5)
-    shape = Path(corners, codes) if corners else Path(np.empty((0, 2)))
-    axes.add_patch(PathPatch(shape, facecolor=colour, linewidth=0, label=label))
+    if corners:
+        codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * (len(corners) // 5)
+        axes.add_patch(PathPatch(Path(corners, codes), facecolor=colour, linewidth=0, label=label))

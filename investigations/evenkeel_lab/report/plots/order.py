@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.results.summary import Summary
 
 HEIGHT = 3.2
+# Runs of the same pair are drawn beside each other, within this part of the distance between pairs.
+SPREAD = 0.4
 
 
 @styled
@@ -51,7 +53,7 @@ def order(summary: Summary, judgement: Judgement) -> Figure | None:
                 label=label if counts else "_",
             )
     axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
-    axes.set(xlabel="pair")
+    axes.set(xlabel="pair, in the order of time", xlim=(0.5, max(at for at, _, _ in runs) + 0.5))
     known_figure, values = investigation.described[name], [run.figures[name] for _, run, _ in runs]
     if known_figure.usual.scale is Scale.POINTS:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
@@ -67,22 +69,33 @@ def alt(summary: Summary, _: Judgement) -> str:
     """Return the alt text."""
     runs = _runs(summary)
     invalid = sum(not counts for _, _, counts in runs)
-    pairs = len({at for at, _, _ in runs})
+    pairs = len({round(at) for at, _, _ in runs})
     count = f"{invalid} of the runs do not count" if invalid else "all of them count"
     title = summary.investigation.described[summary.investigation.primary].title
     return f"In the order of {len(runs)} runs in {pairs} pairs: {title}; {count}"
 
 
-def _runs(summary: Summary) -> list[tuple[int, Run, bool]]:
-    """Return all runs with the primary metric, each with the number of its pair in time, and whether it counts.
+def _beside(at: int, number: int, runs: int) -> float:
+    """Return where a run is drawn: its pair, and a little to the left or to the right."""
+    return at + SPREAD * ((number + 0.5) / runs - 0.5)
+
+
+def _runs(summary: Summary) -> list[tuple[float, Run, bool]]:
+    """Return all runs with the primary metric, each with its position in time, and whether it counts.
 
     In a pair, no run counts without the other. In a block, a run without the baseline's counts for nothing.
     """
     name, baseline = summary.investigation.primary, summary.investigation.baseline
-    pairs = sorted(summary.done.items(), key=lambda entry: (min(run.start_ns for run in entry[1]), entry[0]))
-    return [
-        (at, run, not any(each.limited for each in runs if len(runs) == PAIR or each is run or each.arm == baseline))
-        for at, (_, runs) in enumerate(pairs, 1)
-        for run in sorted(runs, key=lambda run: run.start_ns)
-        if name in run.figures and run.arm != DIRECT
-    ]
+    with_metric = {
+        scheduled: [run for run in runs if name in run.figures and run.arm != DIRECT]
+        for scheduled, runs in summary.done.items()
+    }
+    pairs = sorted((min(run.start_ns for run in runs), scheduled) for scheduled, runs in with_metric.items() if runs)
+    placed: list[tuple[float, Run, bool]] = []
+    for at, (_, scheduled) in enumerate(pairs, 1):
+        runs = summary.done[scheduled]
+        shown = sorted(with_metric[scheduled], key=lambda run: run.start_ns)
+        for number, run in enumerate(shown):
+            decisive = [each for each in runs if len(runs) == PAIR or each is run or each.arm == baseline]
+            placed.append((_beside(at, number, len(shown)), run, not any(each.limited for each in decisive)))
+    return placed

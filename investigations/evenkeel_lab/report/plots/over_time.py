@@ -11,6 +11,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
+from evenkeel_lab.investigation_spec.investigation import DIRECT
 from evenkeel_lab.report.plot_data import counted_over_time, halves, middle
 from evenkeel_lab.report.plots.colour_schemes import SEQUENCE
 from evenkeel_lab.report.plots.scales import log_axis, log_ticks, tick_label
@@ -34,8 +35,8 @@ HEIGHT, REST = 1.7, 0.9
 
 @styled
 def over_time(summary: Summary, judgement: Judgement) -> Figure | None:
-    """Draw one panel per arm. A field's colour is the number of requests in it."""
-    counts = counted_over_time(summary)
+    """Draw one panel per arm. A cell's colour is the number of requests in it."""
+    counts = dict(sorted(counted_over_time(summary).items(), key=lambda entry: entry[0] == DIRECT))
     if not counts:
         return None
     baseline = summary.investigation.baseline
@@ -49,7 +50,7 @@ def over_time(summary: Summary, judgement: Judgement) -> Figure | None:
     used = np.flatnonzero(sum(of_arm.sum(axis=0) for of_arm in counts.values()))
     for axes, (arm, of_arm) in zip(panels, counts.items(), strict=False):
         for level in range(len(levels) + 1):
-            _fields(axes, (of_arm > 0) & (np.digitize(of_arm, levels) == level), colours(level))
+            _cells(axes, (of_arm > 0) & (np.digitize(of_arm, levels) == level), colours(level))
         axes.set(xlim=(0, TIMES), title=named(arm, baseline))
         log_axis(axes.yaxis, EDGES_MS[used[0]], EDGES_MS[used[-1] + 1], "ms")
         axes.grid(visible=False)
@@ -63,8 +64,9 @@ def over_time(summary: Summary, judgement: Judgement) -> Figure | None:
     bar = drawn.colorbar(ScalarMappable(norm, colours), ax=shown, extend="both", aspect=25, pad=0.02)
     bar.set_ticks(levels, labels=[tick_label(level, "") for level in levels])
     bar.minorticks_off()
-    bar.set_label("requests in a field, of one run", fontsize=8)
-    headline(drawn, "Latency from the beginning of a run (left) to its end (right)", judgement)
+    bar.set_label("requests in a cell, mean of all runs", fontsize=8)
+    drawn.supylabel("latency", fontsize=9)
+    headline(drawn, "Number of requests, by latency and by the time since the beginning of a run", judgement)
     return drawn
 
 
@@ -78,7 +80,7 @@ def alt(summary: Summary, _: Judgement) -> str:
             moved.append(f"{arm} from {first} to {second}")
     arm, of_arm = next(iter(counts.items()))
     medians = f"the median of {arm} lies at {_middle(of_arm)}; from the first half of a run to the second"
-    medians += f" the median moves in {'; '.join(moved)}" if moved else " every median stays in its field"
+    medians += f" the median moves in {'; '.join(moved)}" if moved else " every median stays in its row"
     return f"Heatmaps of latency over the time of a run, of {', '.join(counts)}: {medians}"
 
 
@@ -97,13 +99,13 @@ def _levels(counts: Mapping[str, Counts]) -> list[float]:
     return log_ticks(least, max(most, 10 * least))
 
 
-def _fields(axes: Axes, selected: npt.NDArray[np.bool_], colour: tuple[float, float, float, float]) -> None:
-    """Fill the `selected` fields as one shape. Thousands of shapes would make a file of megabytes."""
+def _cells(axes: Axes, selected: npt.NDArray[np.bool_], colour: tuple[float, float, float, float]) -> None:
+    """Fill the `selected` cells as one shape. Thousands of shapes would make a file of megabytes."""
     corners: list[tuple[float, float]] = []
-    for field in range(selected.shape[1]):
-        low, high = EDGES_MS[field], EDGES_MS[field + 1]
-        # The first field of each run of fields, and the one after its last.
-        steps = np.flatnonzero(np.diff(np.concatenate([[False], selected[:, field], [False]]).astype(int)))
+    for row in range(selected.shape[1]):
+        low, high = EDGES_MS[row], EDGES_MS[row + 1]
+        # The first cell of each run of cells, and the one after its last.
+        steps = np.flatnonzero(np.diff(np.concatenate([[False], selected[:, row], [False]]).astype(int)))
         for left, right in zip(steps[::2], steps[1::2], strict=True):
             corners += [(left, low), (right, low), (right, high), (left, high), (left, low)]
     if corners:

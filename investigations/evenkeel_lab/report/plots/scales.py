@@ -19,11 +19,14 @@ TINY, HUGE = 1e-9, 1e15
 # If the ends differ by less than this factor, ticks are spaced evenly.
 NARROW = 5.0
 ENOUGH, MANY = 4, 8
-STEPS: tuple[tuple[float, ...], ...] = ((1,), (1, 3), (1, 2, 5), (1, 2, 3, 5, 7))
+# The part of an axis that may have no tick at each of its ends.
+BARE = 0.2
+STEPS: tuple[tuple[float, ...], ...] = ((1,), (1, 3), (1, 2, 5), (1, 2, 3, 5, 7), (1, 1.5, 2, 3, 4, 5, 7))
 
 
-def log_ticks(low: float, high: float) -> list[float]:
-    """Return ticks between two ends of a logarithmic axis."""
+def log_ticks(low: float, high: float, bare: float = 1.0) -> list[float]:
+    """Return ticks between two ends of a logarithmic axis. A part `bare` of it at each end may have none."""
+    widest = (high / low) ** bare
     if high / low < NARROW:
         even = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
         return [float(f"{tick:.6g}") for tick in even if low <= tick <= high]
@@ -32,7 +35,7 @@ def log_ticks(low: float, high: float) -> list[float]:
     for steps in STEPS:
         ticks = [float(f"{step * 10.0**decade:.6g}") for decade in decades for step in steps]
         chosen = [tick for tick in ticks if low <= tick <= high]
-        if len(chosen) >= ENOUGH:
+        if len(chosen) >= ENOUGH and max(chosen[0] / low, high / chosen[-1]) <= widest:
             break
     return chosen[:: math.ceil(len(chosen) / MANY) or 1]
 
@@ -41,7 +44,7 @@ def log_axis(axis: Axis, low: float, high: float, unit: str) -> None:
     """Make an axis logarithmic, with ticks in `unit`."""
     # Limits first: otherwise matplotlib computes ticks for all values, however large.
     axis.axes.set(**{f"{axis.axis_name}lim": (low, high), f"{axis.axis_name}scale": "log"})  # type: ignore[attr-defined]  # the stubs forget axis_name
-    axis.set_major_locator(FixedLocator(log_ticks(low, high)))
+    axis.set_major_locator(FixedLocator(log_ticks(low, high, BARE)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: tick_label(value, unit)))
 

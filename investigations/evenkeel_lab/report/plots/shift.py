@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenkeel_lab.report.plot_data import percent, shifts
-from evenkeel_lab.report.plots.style import FAINT, INK, figure, headline, looks, named, short, styled
+from evenkeel_lab.report.plots.style import INK, QUIET, figure, headline, looks, named, short, styled
 from evenkeel_lab.stats import alpha_per_look
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ HEIGHT, REST = 2.0, 0.8
 MIDDLE = 0.5
 # Quantiles with a label, the most important first, if there is room.
 LABELLED = (0.5, 0.05, 0.99, 0.9, 0.999, 0.95)
-ROOM = 3
+# Labels are at least this part of the axis apart.
+ROOM = 0.2
+# A line needs two points.
+LEAST_POINTS = 2
 
 
 @styled
@@ -52,7 +55,6 @@ def shift(summary: Summary, judgement: Judgement) -> Figure | None:
     banded = any(each.band for of_arm in by_arm.values() for each in of_arm)
     title = f"Latency against {short(summary.investigation.baseline)} at each quantile; thin: each pair"
     headline(drawn, f"{title}; dashed: {sure:.3g} % interval" if banded else title, judgement)
-    drawn.supxlabel("share of requests that are faster", fontsize=9)
     return drawn
 
 
@@ -74,14 +76,14 @@ def _shifts_by_arm(summary: Summary, judgement: Judgement) -> Mapping[str, Seque
         for comparison in judgement.comparisons
         if comparison.baseline == baseline
     }
-    return {arm: of_arm for arm, of_arm in by_arm.items() if of_arm}
+    return {arm: of_arm for arm, of_arm in by_arm.items() if len(of_arm) >= LEAST_POINTS}
 
 
 def _panel(axes: Axes, positions: Sequence[int], of_arm: Sequence[Shift], look: Look) -> None:
     pairs = len(of_arm[0].differences)
     for pair in range(pairs):
         axes.plot(
-            positions, [percent(each.differences[pair]) for each in of_arm], color=FAINT, linewidth=0.8, zorder=1.5
+            positions, [percent(each.differences[pair]) for each in of_arm], color=QUIET, linewidth=0.4, zorder=1.5
         )
     bands = [each.band for each in of_arm if each.band is not None]
     if len(bands) == len(of_arm):
@@ -98,12 +100,14 @@ def _panel(axes: Axes, positions: Sequence[int], of_arm: Sequence[Shift], look: 
 def _label(panels: Sequence[Axes], shares: Sequence[float], columns: int) -> None:
     # Panels share their axes.
     first = panels[0]
-    shown = [len(shares) - 1]
-    for share in LABELLED:
-        if share in shares and all(abs(shares.index(share) - at) >= ROOM for at in shown):
+    last = len(shares) - 1
+    shown = [last]
+    for share in (*LABELLED, shares[0]):
+        if share in shares and all(abs(shares.index(share) - at) >= ROOM * last for at in shown):
             shown.append(shares.index(share))
     first.set_xticks(shown, [f"{shares[at] * 100:g} %" for at in shown])
     first.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    first.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g} %" if value else "0"))
+    first.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+,g} %" if value else "0"))
     for axes in panels[-columns:]:
         axes.tick_params(labelbottom=True)
+        axes.set_xlabel("share of requests that are faster", fontsize=8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.report.plots.effects import Row, alt_text, draw_effects, panels
+from evenkeel_lab.report.plots.effects import Row, alt_text, draw_effects, key, panels
 from evenkeel_lab.report.plots.style import COLOURS, MARKERS, Look, headline, styled
 from evenkeel_lab.report.quoted_text import compared_of
 from evenkeel_lab.stats import Scale, wording
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.report_data import ReportData
 
 LOOK = {"": Look(COLOURS[0], MARKERS[0], "-")}
-PUBLISHED_NOTE = ". Diamonds: as published"
+PUBLISHED_NOTE = " Square: measured. Diamond: as published."
 
 
 @styled
@@ -32,9 +32,10 @@ def study_figure(shown: StudyFigure, by_chapter: Mapping[str, ReportData]) -> Fi
             groups.append([Row(group.heading), *rows])
     if not groups:
         return None
-    drawn = draw_effects(panels(groups), LOOK)
+    in_panels = panels(groups)
+    drawn = draw_effects(in_panels, LOOK)
     has_published = any(row.published is not None for rows in groups for row in rows)
-    headline(drawn, f"{shown.title}{PUBLISHED_NOTE if has_published else ''}")
+    headline(drawn, f"{shown.title}\n{key(in_panels)}{PUBLISHED_NOTE if has_published else ''}")
     return drawn
 
 

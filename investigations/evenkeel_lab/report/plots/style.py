@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 INVALID = "Invalid session: do not use"
 WIDTH = 9.0
-LONGEST = 26
+LONGEST = 30
 INK, QUIET, FAINT, PAPER = "#1a1a1a", "#6b6b6b", "#dcdcdc", "#ffffff"
 # Okabe and Ito's palette for colour-blind readers, without yellow, which is hard to see on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 HEIGHT = 3.8
 LEAST_SHARE, LEAST_POINTS = 0.5, 2
 LABELLED = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+# Labels of two shares need a distance: one of them is this many times as rare.
+NEAR = 1.5
 QUARTILES = (0.25, 0.75)
 
 
@@ -54,7 +56,8 @@ def tail(summary: Summary, judgement: Judgement) -> Figure | None:
         )
     shares = sorted({share for curve in curves.values() for share in curve})
     axes.set(xscale="log", xlim=(_rare(shares[0]) / 1.06, _rare(shares[-1]) * 1.06))
-    labelled = [share for share in LABELLED if share in shares]
+    last = shares[-1]
+    labelled = [*(share for share in LABELLED if share in shares and _rare(last) / _rare(share) > NEAR), last]
     axes.xaxis.set_major_locator(FixedLocator([_rare(share) for share in labelled]))
     axes.xaxis.set_major_formatter(FixedFormatter([f"{share * 100:g} %" for share in labelled]))
     axes.xaxis.set_minor_locator(NullLocator())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenkeel_lab.report.plots.style import COLOURS, FAINT, figure, headline, named, styled
+from evenkeel_lab.report.plots.style import COLOURS, QUIET, figure, headline, named, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ def waits(traces: Traces, baseline: str) -> Figure:
         # A polygon for each part: a bar for each request and part would be a thousand shapes.
         edges = np.arange(len(requests) + 1) + 0.5
         below = np.zeros(len(edges))
-        for at, (part, colour) in enumerate(zip(traces.parts, (*COLOURS[: len(traces.parts) - 1], FAINT), strict=True)):
+        for at, (part, colour) in enumerate(zip(traces.parts, (*COLOURS[: len(traces.parts) - 1], QUIET), strict=True)):
             seconds = np.array([trace.waits[at] / MS for trace in (*requests, requests[-1])])
             axes.fill_between(edges, below, below + seconds, step="post", color=colour, label=part, linewidth=0)
             below += seconds

@@ -18,7 +18,7 @@ HEAD = ("part", "what is removed", "cost [interval]", "share of the cost", "left
 
 
 def ablation(data: ReportData, pictures: Mapping[str, str]) -> str:
-    """Return a table with the cost of each part, and the waterfall plot."""
+    """Return a table with the cost of each part, and a plot of the parts."""
     ablated, attribution = data.investigation.ablation, data.attribution
     if ablated is None:
         return ""
@@ -45,7 +45,7 @@ def ablation(data: ReportData, pictures: Mapping[str, str]) -> str:
             "remains. The rest belongs to none of the parts; if it is below zero, two parts share a cost."
         )
     method = f"The metric is {attribution.figure} in its own unit, so that costs add up. A part's cost is {meaning}"
-    parts = [title, paragraph(method + data.invalid_note), table(HEAD, rows, HEAD[2:]), pictures.get("waterfall", "")]
+    parts = [title, paragraph(method + data.invalid_note), table(HEAD, rows, HEAD[2:]), pictures.get("parts", "")]
     return "\n\n".join(part for part in parts if part)
 
 

@@ -19,6 +19,8 @@ class BootEffects:
     effects: Sequence[float]
     """Shares of the good release's value, or points."""
     scale: Scale
+    invalid: Sequence[str] = ()
+    """Why the boots after the last of them do not count."""
 
     @property
     def middle(self) -> float:

@@ -6,19 +6,22 @@ middle, and so on. A binary search does the same, but cannot correct a wrong ste
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.runner.bisection.belief import Belief
-from evenkeel_lab.runner.bisection.boots import BootEffects
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from evenkeel_lab.runner.bisection.boots import BootEffects
+
     Measure = Callable[[str, Callable[[BootEffects], bool]], Awaitable[BootEffects | None]]
 
-# A single boot proves nothing, however large its effect.
-LEAST_BOOTS = 2
+CERTAINTY = 0.97
+"""The probability at which a search ends."""
+# A single boot proves nothing: the releases on which an answer depends need this many each.
+LEAST_BOOTS = 3
 
 
 @dataclass(frozen=True)
@@ -38,52 +41,95 @@ class Result:
     """The releases between `last_good` and `first_bad`, which could not be measured."""
 
 
-async def search(releases: Sequence[str], measure: Measure, margin: float, certainty: float) -> Result:
+@dataclass
+class _Search:
+    """A search that goes on."""
+
+    candidates: Sequence[str]
+    margin: float
+    certainty: float
+    effects: dict[str, BootEffects]
+    broken: set[str] = field(default_factory=set)
+    """Releases that cannot be measured."""
+    exhausted: set[str] = field(default_factory=set)
+    """Releases of which there are no further boots."""
+
+    def belief(self) -> Belief:
+        """Return the probabilities, given all boots so far."""
+        measurable = [release for release in self.candidates if release not in self.broken]
+        return Belief.of(measurable, {name: boots.effects for name, boots in self.effects.items()}, self.margin)
+
+    def with_boots(self, release: str, boots: BootEffects) -> _Search:
+        """Return this search with further boots of a release."""
+        return replace(self, effects={**self.effects, release: boots})
+
+    def next_release(self) -> str | None:
+        """Return the release to be booted next; `None` if the answer is certain, or if there are no further boots."""
+        belief = self.belief()
+        is_probable = belief.probability >= self.certainty
+        wanted = self._lacking_boots(belief) if is_probable else belief.least_certain_first
+        return next((release for release in wanted if release not in self.exhausted), None)
+
+    def is_certain(self) -> bool:
+        """Return whether the answer is as probable as was wanted, and does not depend on single boots."""
+        belief = self.belief()
+        return belief.probability >= self.certainty and not self._lacking_boots(belief)
+
+    def _lacking_boots(self, belief: Belief) -> list[str]:
+        boots = {release: len(each.effects) for release, each in self.effects.items()}
+        return [release for release in _decisive(belief) if boots.get(release, 0) < LEAST_BOOTS]
+
+
+async def search(
+    releases: Sequence[str],
+    measure: Measure,
+    margin: float,
+    certainty: float,
+    known: Mapping[str, BootEffects] | None = None,
+) -> Result:
     """Search `releases`, the good one first and the bad one last, until an answer has the probability `certainty`.
 
     `measure` boots a release and the good one until a function of all its boots returns true, or until there is no time
-    left. It returns its effects in all boots, or `None` if the release cannot be measured. A change smaller than
-    `margin` is none.
+    left. It returns its effects in all boots, or `None` if the release cannot be measured. A change is at least
+    `margin`. `known` are effects of boots of an earlier search.
     """
-    good, *candidates = releases
-    effects: dict[str, BootEffects] = {}
-    broken: set[str] = set()
-
-    def believe(further: Mapping[str, BootEffects]) -> Belief:
-        measurable = [release for release in candidates if release not in broken]
-        return Belief.of(measurable, {name: boots.effects for name, boots in {**effects, **further}.items()}, margin)
-
-    def is_certain(belief: Belief, further: Mapping[str, BootEffects]) -> bool:
-        boots = sum(len(each.effects) for each in {**effects, **further}.values())
-        return boots >= LEAST_BOOTS and belief.probability >= certainty
-
-    while candidates[-1] not in broken:
-        belief = believe({})
-        if is_certain(belief, {}):
-            break
-        release = belief.least_certain
+    searched = _Search(releases[1:], margin, certainty, dict(known or {}))
+    while releases[-1] not in searched.broken and (release := searched.next_release()):
 
         def is_enough(boots: BootEffects, release: str = release) -> bool:
-            later = believe({release: boots})
-            return is_certain(later, {release: boots}) or later.least_certain != release
+            return searched.with_boots(release, boots).next_release() != release
 
         measured = await measure(release, is_enough)
+        before = searched.effects.get(release)
         if measured is None:
-            broken.add(release)
-            effects.pop(release, None)
-        elif len(measured.effects) == len(effects.get(release, BootEffects([], measured.scale)).effects):
-            # There was no time for another boot.
-            effects[release] = measured
-            break
+            searched.broken.add(release)
+            searched.effects.pop(release, None)
+        elif len(measured.effects) > (len(before.effects) if before else 0):
+            searched.effects[release] = measured
         else:
-            effects[release] = measured
-    if candidates[-1] in broken:
+            searched.exhausted.add(release)
+    return _result(releases, searched)
+
+
+def _result(releases: Sequence[str], searched: _Search) -> Result:
+    if releases[-1] in searched.broken:
         return Result(None)
-    belief = believe({})
-    first_bad = belief.answer
-    if not first_bad:
-        return Result(belief, is_certain(belief, {}), effects)
-    at = belief.releases.index(first_bad)
-    last_good = belief.releases[at - 1] if at else good
-    skipped = releases[releases.index(last_good) + 1 : releases.index(first_bad)]
-    return Result(belief, is_certain(belief, {}), effects, last_good, first_bad, skipped)
+    belief = searched.belief()
+    if not belief.answer:
+        return Result(belief, searched.is_certain(), searched.effects)
+    last_good = _before(belief, belief.answer) or releases[0]
+    skipped = releases[releases.index(last_good) + 1 : releases.index(belief.answer)]
+    return Result(belief, searched.is_certain(), searched.effects, last_good, belief.answer, skipped)
+
+
+def _decisive(belief: Belief) -> list[str]:
+    """Return the releases on which the answer depends: those beside the change, or the bad one if there is none."""
+    if not belief.answer:
+        return [belief.releases[-1]]
+    return [release for release in (belief.answer, _before(belief, belief.answer)) if release]
+
+
+def _before(belief: Belief, release: str) -> str:
+    """Return the release before another one; empty if that is the good one."""
+    at = belief.releases.index(release)
+    return belief.releases[at - 1] if at else ""

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evenkeel_lab.runner.bisection.boots import BootEffects
 from evenkeel_lab.runner.bisection.comparison import (
     CANDIDATE,
     GOOD,
-    PAIRS_PER_BOOT,
     Plan,
     boot_effects,
     random_arrivals,
 )
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.schedule import schedule
+from evenkeel_lab.stats import Scale
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,15 +42,18 @@ def test_each_boot_has_an_effect(plan: Plan) -> None:
     assert boot_effects(wanted, {}).effects == []
 
 
-def test_a_boot_without_a_valid_pair_has_no_effect(plan: Plan) -> None:
+@pytest.mark.parametrize(
+    ("pair", "reason"),
+    [
+        ([made_up(GOOD, 20.0, ("busy",)), made_up(CANDIDATE, 21.0)], "busy"),
+        ([made_up(GOOD, 20.0), Run(CANDIDATE, 0, 15.0, 400, {})], "the run is too short for cpu_ms, or has none"),
+        ([made_up(GOOD, 0.0), made_up(CANDIDATE, 21.0)], "cpu_ms is 0, of which nothing is a multiple"),
+    ],
+)
+def test_a_boot_that_does_not_count_leaves_the_others(plan: Plan, pair: list[Run], reason: str) -> None:
     wanted = plan.investigation("1.108.7")
-    pairs = schedule(wanted, PAIRS_PER_BOOT)
-    done = {each.name: [made_up(GOOD, 20.0, ("busy",)), made_up(CANDIDATE, 21.0)] for each in pairs}
-    assert boot_effects(wanted, done).effects == []
-
-
-def test_a_metric_without_values_has_no_effect(plan: Plan) -> None:
-    wanted = plan.investigation("1.108.7")
-    pairs = schedule(wanted, PAIRS_PER_BOOT)
-    done = {each.name: [made_up(GOOD, 20.0), Run(CANDIDATE, 0, 15.0, 400, {})] for each in pairs}
-    assert boot_effects(wanted, done).effects == []
+    first, second, third = schedule(wanted, 3)
+    good = [made_up(GOOD, 20.0), made_up(CANDIDATE, 21.0)]
+    done = {first.name: good, second.name: pair}
+    assert boot_effects(wanted, done) == BootEffects([pytest.approx(0.05)], Scale.FACTOR, [reason])
+    assert boot_effects(wanted, {**done, third.name: good}).invalid == []
