@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MINUTE = 60.0
 NO_CHANGE = 1
-# A quantile is known if so many requests are beyond it. The number of requests in a run varies.
+# A quantile needs this many times the least requests beyond it, because the number of requests in a run varies.
 QUANTILE, ROOM = re.compile(r"p([0-9.]+)"), 1.2
 DATA, FOLDER = "data", "bisect"
 

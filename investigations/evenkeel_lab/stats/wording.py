@@ -69,7 +69,7 @@ def multiple(compared: Compared) -> str:
     if compared.verdict is None:
         return ""
     ends = (compared.verdict.mean, compared.verdict.low, compared.verdict.high)
-    middle, low, high = (f"{steady(1 + compared.margin.effect(end)):,.3g}" for end in ends)
+    middle, low, high = (_times(1 + compared.margin.effect(end)) for end in ends)
     return f"{middle} [{low}, {high}]"
 
 
@@ -78,7 +78,7 @@ def factor(compared: Compared) -> str:
     if compared.verdict is None:
         return ""
     ends = (compared.verdict.mean, compared.verdict.high, compared.verdict.low)
-    middle, low, high = (f"{steady(1 / (1 + compared.margin.effect(end))):,.3g}" for end in ends)
+    middle, low, high = (_times(1 / (1 + compared.margin.effect(end))) for end in ends)
     return f"{middle} [{low}, {high}]"
 
 
@@ -230,6 +230,13 @@ def _number(value: float) -> str:
     if value >= HUGE:
         return f"{value:.3g}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2f}"  # noqa: PLR2004
+
+
+def _times(value: float) -> str:
+    """Return a multiple with three digits."""
+    text = f"{steady(value):.3g}"
+    number = float(text)
+    return f"{number:,.0f}" if 1000 <= number < HUGE else text  # noqa: PLR2004
 
 
 def _unit(compared: Compared) -> str:

@@ -106,7 +106,7 @@ def test_a_figure_shows_chosen_effects_beside_those_of_a_source(simulate: Any) -
     by_chapter = {"bug": report_data_of(replace(simulate(effects={"on": 1.5, "again": 1.0}), name="study/bug"))}
     page = study_page("study", Study.model_validate(STUDY | {"figures": [shown]}), by_chapter)
     assert "![By version: median, the bug: +" in page.markdown
-    assert "By version. Diamonds: as published" in page.figures["versions"]
+    assert "Square: measured. Diamond: as published." in page.figures["versions"]
     assert "not measured" not in page.figures["versions"]
     unmeasured = {**shown, "groups": [{"heading": "median", "rows": rows[1:]}]}
     page = study_page("study", Study.model_validate(STUDY | {"figures": [unmeasured]}), by_chapter)

@@ -53,7 +53,7 @@ class Row:
     """The effect that a source states, on the scale of differences; `None` without one."""
 
     def effect(self, *, as_factor: bool) -> str:
-        """Return the effect as text, shown on the right; as a factor if the axis has factors, and it is one of two."""
+        """Return the effect as text, shown on the right. On an axis of factors, it is a factor from two on."""
         if self.compared is None:
             return ""
         if self.compared.verdict is None:
@@ -152,7 +152,7 @@ def _draw_panel(axes: Axes, panel: Panel, arm_looks: Mapping[str, Look]) -> None
         if row.compared is not None and row.compared.verdict is not None:
             _draw_row(axes, at, row.compared, panel, arm_looks[row.arm])
         if row.published is not None and abs(row.published) <= panel.far:
-            axes.plot([row.published], [at], "D", color=PUBLISHED, markerfacecolor=PAPER, markersize=5.5)
+            axes.plot([row.published], [at], "D", color=PUBLISHED, markerfacecolor="none", markersize=6.5)
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.set(xlim=panel.limits, ylim=(len(rows) - 0.4, -0.6))
     axes.set_yticks(range(len(rows)), [row.label for row in rows])

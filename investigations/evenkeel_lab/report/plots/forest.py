@@ -43,12 +43,10 @@ def forest(summary: Summary, judgement: Judgement) -> Figure | None:
     has_others = any(comparison.baseline != baseline for comparison in judgement.comparisons)
     others = ", or from the arm after \u201cvs\u201d" if has_others else ""
     rest = len(groups) - len(shown)
-    more = f" The tables have {rest} more metric{'' if rest == 1 else 's'}." if rest else ""
-    headline(
-        drawn,
-        f"Difference from {short(baseline)}{others}, with {sure:.3g} % intervals\n{key(in_panels)}{more}",
-        judgement,
-    )
+    more = f"The tables have {rest} more metric{'' if rest == 1 else 's'}." if rest else ""
+    what = "Parts of" if all(panel.is_part for panel in in_panels) else "Difference from"
+    explained = " ".join(filter(None, (key(in_panels), more)))
+    headline(drawn, f"{what} {short(baseline)}{others}, with {sure:.3g} % intervals\n{explained}".rstrip(), judgement)
     return drawn
 
 

@@ -53,7 +53,7 @@ def order(summary: Summary, judgement: Judgement) -> Figure | None:
                 label=label if counts else "_",
             )
     axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
-    axes.set(xlabel="pair, in the order of time", xlim=(0.5, max(at for at, _, _ in runs) + 0.5))
+    axes.set(xlabel="pair, in the order of time", xlim=(0.5, round(max(at for at, _, _ in runs)) + 0.5))
     known_figure, values = investigation.described[name], [run.figures[name] for _, run, _ in runs]
     if known_figure.usual.scale is Scale.POINTS:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))

@@ -47,7 +47,8 @@ def parts(attribution: Attribution | None, judgement: Judgement) -> Figure | Non
     right.set_yticks(range(len(bars)), [wording.change(metric, cost.mean, cost.low, cost.high) for _, cost, _ in bars])
     right.grid(visible=False)
     quieten(right)
-    headline(drawn, f"{title(attribution.figure).capitalize()} above the baseline, and its parts", judgement)
+    of = title(attribution.figure)
+    headline(drawn, f"{of[:1].upper()}{of[1:]} above the baseline, and its parts", judgement)
     return drawn
 
 

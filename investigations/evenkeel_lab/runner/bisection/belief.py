@@ -51,8 +51,8 @@ class Belief:
             logsumexp(sum(without[:first], np.zeros((1, 1))) + sum(with_change[first:], prior))
             for first in range(len(releases) + 1)
         ]
-        of_places = np.log([(1 - NO_CHANGE) / len(releases)] * len(releases) + [NO_CHANGE])
-        *first_bad, no_change = softmax(np.array(log_weights) + of_places).tolist()
+        of_positions = np.log([(1 - NO_CHANGE) / len(releases)] * len(releases) + [NO_CHANGE])
+        *first_bad, no_change = softmax(np.array(log_weights) + of_positions).tolist()
         return cls(releases, first_bad, no_change)
 
     @property
@@ -78,9 +78,9 @@ class Belief:
     @property
     def least_certain_first(self) -> list[str]:
         """The releases, those first of which it is least certain whether they have the change; later ones first."""
-        doubt = {release: abs(self.has_change(release) - 0.5) for release in self.releases}
+        distance = {release: abs(self.has_change(release) - 0.5) for release in self.releases}
         position = {release: at for at, release in enumerate(self.releases)}
-        return sorted(doubt, key=lambda release: (doubt[release], -position[release]))
+        return sorted(distance, key=lambda release: (distance[release], -position[release]))
 
 
 def _changes(margin: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
