@@ -73,6 +73,7 @@ async def test_the_script_counts_as_it_was_proved(address: str) -> None:
             gone_seconds=0.2,
             fresh_seconds=0.1,
             grace_period=0.05,
+            workers=draw.randint(1, 4),
             rejoins=draw.random() < 0.02,
             leaves=draw.random() < 0.05,
             scopes=sides,
@@ -91,4 +92,41 @@ async def test_the_script_counts_as_it_was_proved(address: str) -> None:
                     [twins.granted, twins.left, twins.available_in], abs=1e-5
                 )
         await asyncio.sleep(draw.choice([0.0, 0.001, 0.03]))
+    await store.close()
+
+
+def rejoining(worker: str) -> LeaseRequest:
+    return LeaseRequest(
+        worker=worker,
+        epoch="e",
+        new_epoch="e",
+        gone_seconds=0.4,
+        fresh_seconds=0.1,
+        grace_period=0.3,
+        workers=3,
+        rejoins=True,
+        leaves=False,
+        scopes=(),
+    )
+
+
+async def test_nothing_is_granted_until_all_workers_are_back(address: str) -> None:
+    store = RedisLeaseStore(address, secrets.token_hex(4), 1.0)
+    first = await store.exchange(rejoining("x"))
+    assert first.grants_at == pytest.approx(first.now + 0.3)
+    await asyncio.sleep(0.1)
+    second = await store.exchange(rejoining("y"))
+    assert second.grants_at == pytest.approx(second.now + 0.3)
+    await asyncio.sleep(0.1)
+    assert (await store.exchange(rejoining("z"))).grants_at == second.grants_at
+    await store.close()
+
+
+async def test_a_worker_that_never_comes_back_is_not_awaited_for_long(address: str) -> None:
+    store = RedisLeaseStore(address, secrets.token_hex(4), 1.0)
+    first = last = await store.exchange(rejoining("x"))
+    while last.now < last.grants_at:
+        await asyncio.sleep(0.05)
+        last = await store.exchange(rejoining("x")._replace(rejoins=False))
+    assert last.grants_at <= first.now + 0.4 + 0.3 + 1e-6
     await store.close()

@@ -143,7 +143,8 @@ class MemoryStore:
         self.sides: dict[str, Account] = {}
         self._alive: dict[str, float] = {}
         self._epoch = ""
-        self._opens = 0.0
+        self._opens = self._outage = 0.0
+        self._expected = 0
 
     async def exchange(self, call: LeaseRequest) -> LeaseResponse:
         """Ask, all at once."""
@@ -159,6 +160,9 @@ class MemoryStore:
         differs = call.epoch not in {"", self._epoch}
         if (differs or (call.rejoins and not others)) and now >= self._opens:
             self._opens = now + call.grace_period
+            self._outage, self._expected = now, call.workers
+        elif now < self._opens and sum(at >= self._outage for at in self._alive.values()) < self._expected:
+            self._opens = max(self._opens, min(now, self._outage + call.gone_seconds) + call.grace_period)
         sides = () if differs else tuple(self._side(call, ask, now) for ask in call.scopes)
         return LeaseResponse(now, self._epoch, self._opens, max(len(self._alive), 1), sides)
 

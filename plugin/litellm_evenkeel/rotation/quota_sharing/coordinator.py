@@ -237,6 +237,7 @@ class QuotaCoordinator:
             gone_seconds=settings.gone,
             fresh_seconds=settings.heartbeat * FRESH_HEARTBEATS,
             grace_period=settings.settle,
+            workers=self.mode.workers,
             rejoins=not self.is_connected and bool(self.mode.epoch),
             leaves=leaves,
             scopes=tuple(request for _, request in requests),

@@ -199,7 +199,16 @@ end
 local differs = exchange.epoch ~= '' and exchange.epoch ~= epoch
 if (differs or is_other_server or (exchange.rejoins and others <= 0)) and now >= opens then
   opens = now + exchange.grace_period
-  redis.call('HSET', KEYS[1], 'opens', text(opens))
+  redis.call('HSET', KEYS[1], 'opens', text(opens), 'outage', text(now), 'expected', exchange.workers)
+elseif now < opens then
+  -- A worker that comes late has used its local share until now. Without its report, too much would be granted.
+  local ended = tonumber(redis.call('HGET', KEYS[1], 'outage'))
+  local expected = tonumber(redis.call('HGET', KEYS[1], 'expected'))
+  local later = math.min(now, ended + exchange.gone_seconds) + exchange.grace_period
+  if redis.call('ZCOUNT', KEYS[2], text(ended), '+inf') < expected and later > opens then
+    opens = later
+    redis.call('HSET', KEYS[1], 'opens', text(opens))
+  end
 end
 local results = {text(now), epoch, text(opens), string.format('%.0f', alive)}
 if not differs then

@@ -161,7 +161,12 @@ class LeaseRequest(NamedTuple):
     fresh_seconds: float
     """A worker with a heartbeat within this time is connected to the store."""
     grace_period: float
-    """Seconds for which the store grants nothing after an outage, so that workers can report what they used."""
+    """Seconds for which the store grants nothing after an outage, so that workers can report what they used.
+
+    It begins again while workers are missing, until they would be gone.
+    """
+    workers: int
+    """The number of workers, as this one knows it."""
     rejoins: bool
     """Whether this worker was in local mode since its last exchange."""
     leaves: bool

@@ -64,6 +64,7 @@ class Worker:
                 gone_seconds=60.0,
                 fresh_seconds=60.0,
                 grace_period=1.0,
+                workers=1,
                 rejoins=False,
                 leaves=False,
                 scopes=(ScopeRequest("a", 60.0, (), request),),

@@ -88,7 +88,7 @@ class Worker:
         """Ask; the store counts at once, its answer is under way."""
         ask = None if self.asked else self.leases.build_request(self.now, confirms=False)
         if ask:
-            call = LeaseRequest(self.name, "e", "e", 1e9, 2.0, 3.0, rejoins=False, leaves=False, scopes=(ask,))
+            call = LeaseRequest(self.name, "e", "e", 1e9, 2.0, 3.0, 1, rejoins=False, leaves=False, scopes=(ask,))
             self.asked = self.now, ask, self.world.store.answer(call)
 
     def receive(self) -> None:
