@@ -6,17 +6,18 @@ Everything is drawn from the session's seed, so that a session that was stopped 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from evenkeel_lab.investigation_spec import Investigation
 
+T = TypeVar("T")
 # The mock alone is measured once in six pairs. It shows what the rig costs and is not judged.
 DIRECT_EVERY = 6
 SEEDS = 2**31
@@ -54,6 +55,20 @@ def boot_number(investigation: Investigation, pair: int) -> int:
     """Return the number of the boot in which a pair runs, from 1; 1 for all pairs if proxies are never rebooted."""
     every = investigation.session.pairs_per_boot
     return (max(pair, 1) - 1) // every + 1 if every else 1
+
+
+def whole_boots(investigation: Investigation, done: Mapping[str, T], pairs: int) -> dict[str, T]:
+    """Return what is done without the boots of which only some pairs are: a stopped boot cannot go on in another."""
+    if not investigation.session.pairs_per_boot:
+        return dict(done)
+    stopped = {
+        boot_number(investigation, scheduled.pair)
+        for scheduled in schedule(investigation, pairs)
+        if scheduled.name not in done
+    }
+    return {
+        name: of_pair for name, of_pair in done.items() if boot_number(investigation, pair_number(name)) not in stopped
+    }
 
 
 def schedule(investigation: Investigation, pairs: int) -> Iterator[ScheduledPair]:

@@ -16,7 +16,7 @@ from evenkeel_lab.runner.measurement.core_pinning import pin, shares, take_turns
 from evenkeel_lab.runner.measurement.fresh_key import with_fresh_key
 from evenkeel_lab.runner.measurement.run import Run, measure, next_start_ns
 from evenkeel_lab.runner.results.analysis import judge_session
-from evenkeel_lab.runner.schedule import ScheduledPair, pair_number, schedule
+from evenkeel_lab.runner.schedule import ScheduledPair, pair_number, schedule, whole_boots
 from evenkeel_lab.runner.subjects import subjects
 from evenkeel_lab.runner.warm_up import COLD, WarmUp
 from evenkeel_lab.stats import LEAST_PAIRS
@@ -67,7 +67,7 @@ class Session:
         """Measure until a look settles the session, or until the last look."""
         last = self.investigation.session.looks[-1]
         self.store.reword(self.investigation)
-        done = self.store.done()
+        done = whole_boots(self.investigation, self.store.done(), last)
         wanted = [scheduled for scheduled in schedule(self.investigation, last) if scheduled.name not in done]
         if self._settled(done) or self.store.is_over:
             wanted.clear()
@@ -125,7 +125,7 @@ class Session:
             return math.inf
         left = self.begun + limit - time.monotonic()
         missing = max((LEAST_PAIRS - comparison.pairs for comparison in judgement.comparisons), default=0)
-        needed = missing * another
+        needed = missing * another * (self.investigation.session.pairs_per_boot or 1)
         return needed if left < needed <= left + OVERTIME * limit else left
 
     def _settled(self, done: Mapping[str, list[Run]]) -> bool:

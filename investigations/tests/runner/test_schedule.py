@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from evenkeel_lab.investigation_spec import Investigation
-from evenkeel_lab.runner.schedule import arms_of, schedule
+from evenkeel_lab.runner.schedule import arms_of, pair_number, schedule, whole_boots
 
 PROXY = {"about": "a proxy"}
 
@@ -51,6 +51,18 @@ def test_a_block_has_every_arm_once(arms: int, pairs: int, seed: int) -> None:
 def test_every_arm_of_a_block_comes_first_as_often() -> None:
     firsts = Counter(one.arms[0] for one in schedule(investigation(3, noise=False, design="blocks"), 600))
     assert all(firsts[arm] == pytest.approx(200, abs=50) for arm in ("a0", "a1", "a2"))
+
+
+@given(st.integers(0, 36))
+def test_a_boot_of_which_some_pairs_are_missing_is_measured_again(stopped_after: int) -> None:
+    wanted = investigation(2, looks=[12], pairs_per_boot=3)
+    names = [scheduled.name for scheduled in schedule(wanted, 12)]
+    done = dict.fromkeys(names[:stopped_after])
+    kept = {pair_number(name) for name in whole_boots(wanted, done, 12)}
+    whole = [boot for boot in range(4) if all(name in done for name in names if (pair_number(name) - 1) // 3 == boot)]
+    assert kept == {pair for boot in whole for pair in range(3 * boot + 1, 3 * boot + 4)}
+    without_reboots = investigation(2, looks=[12])
+    assert whole_boots(without_reboots, done, 12) == done
 
 
 @settings(max_examples=30)

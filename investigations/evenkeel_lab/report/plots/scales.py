@@ -19,6 +19,8 @@ TINY, HUGE = 1e-9, 1e15
 # If the ends differ by less than this factor, ticks are spaced evenly.
 NARROW = 5.0
 ENOUGH, MANY = 4, 8
+# Numbers of ticks that are spaced evenly; more if the ends have none.
+COUNTS = (6, 9)
 # The part of an axis that may have no tick at each of its ends.
 BARE = 0.2
 STEPS: tuple[tuple[float, ...], ...] = ((1,), (1, 3), (1, 2, 5), (1, 2, 3, 5, 7), (1, 1.5, 2, 3, 4, 5, 7))
@@ -27,10 +29,14 @@ STEPS: tuple[tuple[float, ...], ...] = ((1,), (1, 3), (1, 2, 5), (1, 2, 3, 5, 7)
 def log_ticks(low: float, high: float, bare: float = 1.0) -> list[float]:
     """Return ticks between two ends of a logarithmic axis. A part `bare` of it at each end may have none."""
     widest = (high / low) ** bare
-    if high / low < NARROW:
-        even = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-        return [float(f"{tick:.6g}") for tick in even if low <= tick <= high]
     chosen: list[float] = []
+    if high / low < NARROW:
+        for count in COUNTS:
+            even = MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+            chosen = [float(f"{tick:.6g}") for tick in even if low <= tick <= high]
+            if chosen and max(chosen[0] / low, high / chosen[-1]) <= widest:
+                break
+        return chosen
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in STEPS:
         ticks = [float(f"{step * 10.0**decade:.6g}") for decade in decades for step in steps]

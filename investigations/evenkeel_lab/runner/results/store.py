@@ -92,7 +92,8 @@ class WarmUpDocument(RootModel[dict[str, WarmUpOfProcess]]):
 
 def digest(investigation: Investigation) -> str:
     """Return a digest of everything in an investigation that affects its measurements."""
-    # Interim looks are no part of the measurement. A field with its default is one that older sessions did not have.
+    # `always_valid` changes when a session ends, not its runs. The others are left out if they have their defaults,
+    # because older sessions did not have them.
     unknown_before: dict[str, Any] = {"session": {"always_valid"}}
     if not investigation.session.pairs_per_boot:
         unknown_before["session"].add("pairs_per_boot")
