@@ -156,7 +156,7 @@ OPTIONS = (
         "seconds until created users are removed: LiteLLM writes their spend late, which would create them again",
         delay,
         "SECONDS",
-        17.0,
+        32.0,
     ),
     Option("payload-bytes", "the size of a prompt in bytes", natural, "N", 64),
     Option("max-tokens", "the maximum length of an answer; 0: no maximum", count, "N", 0),
