@@ -76,7 +76,7 @@ async def bench_bisect(
 
 
 def planted_in(number: int) -> int:
-    """Return the position of the release with the regression of a search: two searches each, but for the first."""
+    """Return the position of the release with the regression of a search: each but the first has two in turn."""
     return 1 + number // len(set(REGRESSIONS)) % (len(RELEASES) - 1)
 
 

@@ -202,8 +202,8 @@ if (differs or is_other_server or (exchange.rejoins and others <= 0)) and now >=
   redis.call('HSET', KEYS[1], 'opens', text(opens), 'outage', text(now), 'expected', exchange.workers)
 elseif now < opens then
   -- A worker that comes late has used its local share until now. Without its report, too much would be granted.
-  local ended = tonumber(redis.call('HGET', KEYS[1], 'outage'))
-  local expected = tonumber(redis.call('HGET', KEYS[1], 'expected'))
+  local ended = tonumber(redis.call('HGET', KEYS[1], 'outage') or now)
+  local expected = tonumber(redis.call('HGET', KEYS[1], 'expected') or 0)
   local later = math.min(now, ended + exchange.gone_seconds) + exchange.grace_period
   if redis.call('ZCOUNT', KEYS[2], text(ended), '+inf') < expected and later > opens then
     opens = later
